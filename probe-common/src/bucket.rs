@@ -1,0 +1,64 @@
+//! Histogram bucket arithmetic, bucket for bucket that of `hdrhistogram` at two significant digits.
+//!
+//! The layout is that of <https://docs.rs/hdrhistogram> for `new_with_bounds(1, MAX_VALUE_US, 2)`: 256 linear buckets
+//! of 1 us, then for every further power of two 128 buckets of twice the width of the ones before. A bucket is at
+//! most 1/128 (0.8 %) of its value wide.
+
+/// Bits of the linear part: values below `1 << LINEAR_BITS` have a bucket of their own.
+pub const LINEAR_BITS: u32 = 8;
+/// Buckets added by each power of two above the linear part.
+pub const HALF: u32 = 1 << (LINEAR_BITS - 1);
+/// The largest value that is told apart, in microseconds (67.1 s); larger ones are counted as this one.
+pub const MAX_VALUE_US: u32 = (1 << 26) - 1;
+/// Buckets in one histogram.
+pub const BUCKETS: u32 = index_of(MAX_VALUE_US) + 1;
+
+/// The bucket that counts `value_us` (microseconds); always below [`BUCKETS`].
+#[inline(always)]
+#[must_use]
+#[allow(
+    clippy::inline_always,
+    reason = "the BPF target has no calls to spare on the per-sample path"
+)]
+pub const fn index_of(value_us: u32) -> u32 {
+    let value = if value_us > MAX_VALUE_US {
+        MAX_VALUE_US
+    } else {
+        value_us
+    };
+    let magnitude = (value | ((1 << LINEAR_BITS) - 1)).ilog2() + 1 - LINEAR_BITS;
+    // Without the linear part's lower half the sub-bucket starts at HALF, hence one HALF less than magnitude + 1.
+    magnitude * HALF + (value >> magnitude)
+}
+
+/// The lowest value, in microseconds, that bucket `index` counts.
+#[must_use]
+pub const fn lowest_value_of(index: u32) -> u32 {
+    if index < 2 * HALF {
+        return index;
+    }
+    let magnitude = index / HALF - 1;
+    (index - magnitude * HALF) << magnitude
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_bucket_starts_where_it_says() {
+        for index in 0..BUCKETS {
+            let low = lowest_value_of(index);
+            assert_eq!(index_of(low), index);
+            if low > 0 {
+                assert_eq!(index_of(low - 1), index - 1);
+            }
+        }
+    }
+
+    #[test]
+    fn values_out_of_range_go_to_the_last_bucket() {
+        assert_eq!(index_of(u32::MAX), BUCKETS - 1);
+        assert_eq!(BUCKETS, 2560);
+    }
+}

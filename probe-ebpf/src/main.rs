@@ -1,0 +1,3 @@
+//! joinprobe's kernel side.
+#![no_std]
+#![no_main]

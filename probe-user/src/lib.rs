@@ -1,0 +1,9 @@
+//! Says whether the network lets a node join a Kubernetes control plane.
+
+pub mod bpf;
+pub mod histogram;
+pub mod measure;
+pub mod probe;
+pub mod target;
+pub mod tls;
+pub mod verdict;

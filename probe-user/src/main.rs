@@ -1,0 +1,2 @@
+//! The `joinprobe` command.
+fn main() {}

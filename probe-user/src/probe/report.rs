@@ -1,0 +1,99 @@
+//! What a probe brings back.
+
+use std::time::Duration;
+
+/// A part of a probe, in the order they happen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Stage {
+    /// Name resolution.
+    Dns,
+    /// connect() to ESTABLISHED.
+    Tcp,
+    /// ClientHello to the end of the TLS handshake, pacing included.
+    Tls,
+    /// Request to answer.
+    Request,
+}
+
+/// How long each stage took; `None` for a stage that was not reached or not needed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stages {
+    /// Name resolution; `None` for an address literal.
+    pub dns: Option<Duration>,
+    /// connect() to ESTABLISHED.
+    pub tcp: Option<Duration>,
+    /// The TLS handshake, from the last chunk of the ClientHello (pacing is not the server's time).
+    pub tls: Option<Duration>,
+    /// The one request: etcd Range or GET /readyz.
+    pub request: Option<Duration>,
+}
+
+/// How far the server could be trusted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TlsState {
+    /// TLS was not reached.
+    NotReached,
+    /// The chain and the name were verified against a CA that was given.
+    Verified,
+    /// No CA is known; nothing secret was sent.
+    Unverified,
+}
+
+/// What became of the client certificate.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ClientCertificate {
+    /// None was given; what a joining node usually has.
+    NotGiven,
+    /// One was given and the server raised no objection.
+    Accepted,
+    /// The server refused it; the text is the TLS alert's.
+    Rejected(String),
+    /// The server did not get as far as asking.
+    NotReached,
+}
+
+/// Why a probe could not do all it set out to do. The text is one sentence with input, reason and remedy.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProbeFailure {
+    /// The stage that failed.
+    pub stage: Stage,
+    /// A word for the `probe.result` field: `unresolved`, `refused`, `timed_out`, `unreachable`, `reset`, `no_tls`,
+    /// `untrusted`, `name_mismatch`, `tls_failed`, `request_failed`, `unhealthy`.
+    pub result: &'static str,
+    /// The sentence.
+    pub text: String,
+}
+
+/// The answer to the one etcd read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EtcdAnswer {
+    /// The store's revision; `None` when the read was answered by `permission denied`, which is healthy too.
+    pub revision: Option<i64>,
+    /// The answering member's id.
+    pub member_id: Option<u64>,
+    /// `ok` or `permission denied`.
+    pub result: &'static str,
+}
+
+/// What a probe of one target found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProbeReport {
+    /// Stage times.
+    pub stages: Stages,
+    /// How far the server could be trusted.
+    pub tls: TlsState,
+    /// What became of the client certificate.
+    pub client_certificate: ClientCertificate,
+    /// Path samples in the order they were taken, microseconds.
+    pub path_sequence: Vec<u32>,
+    /// Chunks the ClientHello was sent in.
+    pub chunks: u32,
+    /// Connections made, retries included.
+    pub attempts: u32,
+    /// The etcd read's answer, where this probe was the one to send it.
+    pub etcd: Option<EtcdAnswer>,
+    /// The API server's HTTP status for GET /readyz.
+    pub http_status: Option<u16>,
+    /// Why the probe ended early; `None` when it did all it could with the credentials it had.
+    pub failure: Option<ProbeFailure>,
+}

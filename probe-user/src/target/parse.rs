@@ -1,0 +1,142 @@
+//! `HOST:PORT` as users write it.
+
+use std::net::Ipv6Addr;
+
+use super::{Role, RoleName, TargetSpec};
+
+/// Why a `HOST:PORT` was refused: one sentence with the input, the reason and the remedy.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+#[error("`{input}` is not a usable address: {reason}; write it as {example}")]
+pub struct ParseError {
+    input: String,
+    reason: &'static str,
+    example: String,
+}
+
+/// Parses `HOST:PORT`, where HOST is a host name, an IPv4 address or an IPv6 address in brackets.
+///
+/// # Errors
+/// The port is missing or not a port, or the host is empty or cannot be a host.
+pub fn parse(role: Role, input: &str) -> Result<TargetSpec, ParseError> {
+    let refuse = |reason, example: Option<String>| ParseError {
+        input: input.to_owned(),
+        reason,
+        example: example.unwrap_or_else(|| {
+            format!(
+                "HOST:PORT, for example 10.0.0.1:{0} or [fd00::1]:{0}",
+                role.default_port()
+            )
+        }),
+    };
+    if input.contains("://") {
+        return Err(refuse("it is a URL", None));
+    }
+    if input.parse::<Ipv6Addr>().is_ok() {
+        let example = format!("[{input}]:{}", role.default_port());
+        return Err(refuse(
+            "an IPv6 address needs brackets and a port",
+            Some(example),
+        ));
+    }
+    let (host, port) = match input.strip_prefix('[') {
+        Some(rest) => {
+            let (host, tail) = rest
+                .split_once(']')
+                .ok_or_else(|| refuse("the bracket is not closed", None))?;
+            let bare = host
+                .split_once('%')
+                .map_or(host, |(address, _zone)| address);
+            if bare.parse::<Ipv6Addr>().is_err() {
+                return Err(refuse(
+                    "what stands in brackets is not an IPv6 address",
+                    None,
+                ));
+            }
+            (host, tail.strip_prefix(':'))
+        }
+        None => match input.rsplit_once(':') {
+            Some((host, port)) => (host, Some(port)),
+            None => (input, None),
+        },
+    };
+    let Some(port) = port else {
+        let example = format!("{input}:{}", role.default_port());
+        return Err(refuse("the port is missing", Some(example)));
+    };
+    if host.is_empty() {
+        return Err(refuse("the host is missing", None));
+    }
+    if host
+        .chars()
+        .any(|c| c.is_whitespace() || c.is_control() || "/@,;?#".contains(c))
+    {
+        return Err(refuse("a host cannot hold that character", None));
+    }
+    match port.parse::<u16>() {
+        // `parse` would also take a leading plus sign.
+        Ok(number) if number > 0 && port.bytes().all(|byte| byte.is_ascii_digit()) => {
+            Ok(TargetSpec {
+                role,
+                host: host.to_owned(),
+                port: number,
+            })
+        }
+        _ => Err(refuse("the port is not a number from 1 to 65535", None)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spec(input: &str) -> Result<(String, u16), String> {
+        parse(Role::EtcdClient, input)
+            .map(|spec| (spec.host, spec.port))
+            .map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn accepts_names_and_both_families() {
+        assert_eq!(
+            spec("etcd-1.example:2379"),
+            Ok(("etcd-1.example".into(), 2379))
+        );
+        assert_eq!(spec("10.1.0.2:1"), Ok(("10.1.0.2".into(), 1)));
+        assert_eq!(spec("[fd00::2]:65535"), Ok(("fd00::2".into(), 65_535)));
+        assert_eq!(
+            spec("[fe80::1%eth0]:2379"),
+            Ok(("fe80::1%eth0".into(), 2379))
+        );
+    }
+
+    #[test]
+    fn displays_what_it_parsed() {
+        for input in ["etcd-1:2379", "10.1.0.2:2379", "[fd00::2]:2379"] {
+            assert_eq!(parse(Role::EtcdPeer, input).unwrap().to_string(), input);
+        }
+    }
+
+    #[test]
+    fn refuses_with_input_reason_and_remedy() {
+        for (input, reason, remedy) in [
+            ("10.1.0.2", "port is missing", "10.1.0.2:2379"),
+            ("fd00::2", "needs brackets", "[fd00::2]:2379"),
+            ("[fd00::2]", "port is missing", "[fd00::2]:2379"),
+            ("[fd00::2:2379", "not closed", "HOST:PORT"),
+            ("[10.1.0.2]:2379", "not an IPv6", "HOST:PORT"),
+            ("https://10.1.0.2:2379", "URL", "HOST:PORT"),
+            (":2379", "host is missing", "HOST:PORT"),
+            ("a b:2379", "character", "HOST:PORT"),
+            ("host:0", "1 to 65535", "HOST:PORT"),
+            ("host:70000", "1 to 65535", "HOST:PORT"),
+            ("host:+1", "1 to 65535", "HOST:PORT"),
+            ("host:", "1 to 65535", "HOST:PORT"),
+            ("", "port is missing", ":2379"),
+        ] {
+            let error = spec(input).unwrap_err();
+            assert!(error.contains(&format!("`{input}`")), "{error}");
+            assert!(error.contains(reason), "{error}");
+            assert!(error.contains(remedy), "{error}");
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! Decides. A pure function of measurements and limits: no clock, no network, no kernel.
+
+mod finding;
+
+pub use finding::{Finding, FindingState, Unit};
+
+/// What a target or a whole run comes to, from best to worst.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Verdict {
+    /// Everything decided is within its limit.
+    Pass,
+    /// Something is beyond a warn limit.
+    Warn,
+    /// A fail limit on a median could not be decided, or etcd was not measured.
+    Inconclusive,
+    /// Something is beyond a fail limit.
+    Fail,
+}
+
+impl Verdict {
+    /// `pass`, `warn`, `inconclusive` or `fail`: label and JSON value.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Pass => "pass",
+            Self::Warn => "warn",
+            Self::Inconclusive => "inconclusive",
+            Self::Fail => "fail",
+        }
+    }
+}
+
+/// A target's verdict and what it rests on.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TargetVerdict {
+    /// The worst of the findings.
+    pub verdict: Verdict,
+    /// One per check, in the order a person reads them; undecided and skipped ones included.
+    pub findings: Vec<Finding>,
+}
+
+/// A run's verdict.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RunVerdict {
+    /// That of the worst target, after what the policy tolerates.
+    pub verdict: Verdict,
+    /// Findings about the run as a whole (etcd not measured, tolerated members).
+    pub findings: Vec<Finding>,
+    /// One per measured target, in the same order.
+    pub targets: Vec<TargetVerdict>,
+}

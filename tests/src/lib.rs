@@ -1,0 +1,1 @@
+//! The lab joinprobe is tested in.

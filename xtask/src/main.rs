@@ -1,0 +1,2 @@
+//! Builds, tests and shows joinprobe.
+fn main() {}
