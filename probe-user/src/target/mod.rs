@@ -9,7 +9,7 @@ pub use parse::{ParseError, parse};
 pub use probe_common::endpoint::{Role, Side};
 
 /// The words for a [`Role`] that users read and write.
-pub trait RoleName {
+pub trait RoleName: Copy {
     /// `etcd-client`, `etcd-peer` or `apiserver`: label and JSON value.
     fn name(self) -> &'static str;
     /// Whether the role is one of etcd's.
