@@ -11,7 +11,7 @@ use crate::bucket::BUCKETS;
 pub enum Measure {
     /// SYN to SYN-ACK RTT of connections whose SYN was sent once.
     Handshake = 0,
-    /// connect() to ESTABLISHED, SYN retransmissions included.
+    /// `connect()` to ESTABLISHED, SYN retransmissions included.
     Connect = 1,
     /// RTT of joinprobe's own paced segments.
     Path = 2,
@@ -36,7 +36,7 @@ impl Measure {
 #[repr(u32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Counter {
-    /// Connections whose opening was seen (client side: connect(); server side: the completed handshake).
+    /// Connections whose opening was seen (client side: `connect()`; server side: the completed handshake).
     Opened = 0,
     /// Connections that reached ESTABLISHED.
     Established = 1,
@@ -75,7 +75,7 @@ pub enum Counter {
 /// Cells kept for counters in each slot; a multiple of eight, so that a slot starts on a cache line.
 pub const COUNTERS: u32 = 32;
 /// Where a slot's counters begin.
-pub const COUNTERS_AT: u32 = Measure::ALL.len() as u32 * BUCKETS;
+pub const COUNTERS_AT: u32 = (Measure::SegmentMin as u32 + 1) * BUCKETS;
 /// Cells per slot.
 pub const STRIDE: u32 = COUNTERS_AT + COUNTERS;
 

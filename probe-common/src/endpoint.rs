@@ -29,16 +29,18 @@ pub enum Side {
     Server = 1,
 }
 
+const ROLES: u32 = Role::ApiServer as u32;
+
 /// Slots with a fixed meaning: for each role the client side's "other" slot, which takes connections to addresses
 /// that got no slot of their own, then for each role the server side's.
-pub const FIXED_SLOTS: u32 = 2 * Role::ALL.len() as u32;
+pub const FIXED_SLOTS: u32 = 2 * ROLES;
 
 /// The fixed slot of a role and side; see [`FIXED_SLOTS`].
 #[inline(always)]
 #[must_use]
 #[allow(clippy::inline_always, reason = "the BPF target has no calls to spare")]
 pub const fn fixed_slot(role: u8, side: Side) -> u32 {
-    side as u32 * Role::ALL.len() as u32 + role as u32 - 1
+    side as u32 * ROLES + role as u32 - 1
 }
 
 /// A remote endpoint: the key of the `SLOTS` map, whose value is the slot's number.

@@ -20,15 +20,15 @@ pub enum EventKind {
 pub struct Event {
     /// When, in nanoseconds of `CLOCK_MONOTONIC` (`bpf_ktime_get_ns`).
     pub time_ns: u64,
-    /// Opened, failed: since connect(). Closed: since ESTABLISHED. Microseconds.
+    /// Opened, failed: since `connect()`. Closed: since ESTABLISHED. Microseconds.
     pub waited_us: u64,
     /// Cookie of the network namespace, or 0 where the kernel does not tell.
     pub netns: u64,
     /// The remote address in network byte order; IPv4 as `::ffff:a.b.c.d`.
     pub remote: [u8; 16],
-    /// The process's name at connect(), zero-terminated; all zero where unknown.
+    /// The process's name at `connect()`, zero-terminated; all zero where unknown.
     pub comm: [u8; 16],
-    /// The process's id (tgid) at connect(); 0 where unknown.
+    /// The process's id (tgid) at `connect()`; 0 where unknown.
     pub pid: u32,
     /// SYNs sent again.
     pub syn_retransmits: u32,

@@ -7,7 +7,7 @@ pub const PACED: u32 = 1;
 /// Pacing is over: count them as `segment`.
 pub const UNPACED: u32 = 2;
 
-/// Value of the `OWN` map, whose key is the socket's cookie (`SO_COOKIE`); set before connect().
+/// Value of the `OWN` map, whose key is the socket's cookie (`SO_COOKIE`); set before `connect()`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OwnProbe {

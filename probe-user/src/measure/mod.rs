@@ -11,7 +11,7 @@ use crate::target::{Side, Target};
 pub struct Distributions {
     /// SYN to SYN-ACK RTT of connections whose SYN was sent once.
     pub handshake: Distribution,
-    /// connect() to ESTABLISHED, SYN retransmissions included.
+    /// `connect()` to ESTABLISHED, SYN retransmissions included.
     pub connect: Distribution,
     /// RTT of joinprobe's own paced segments.
     pub path: Distribution,

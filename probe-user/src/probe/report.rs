@@ -7,7 +7,7 @@ use std::time::Duration;
 pub enum Stage {
     /// Name resolution.
     Dns,
-    /// connect() to ESTABLISHED.
+    /// `connect()` to ESTABLISHED.
     Tcp,
     /// ClientHello to the end of the TLS handshake, pacing included.
     Tls,
@@ -20,7 +20,7 @@ pub enum Stage {
 pub struct Stages {
     /// Name resolution; `None` for an address literal.
     pub dns: Option<Duration>,
-    /// connect() to ESTABLISHED.
+    /// `connect()` to ESTABLISHED.
     pub tcp: Option<Duration>,
     /// The TLS handshake, from the last chunk of the ClientHello (pacing is not the server's time).
     pub tls: Option<Duration>,
