@@ -1,8 +1,12 @@
 //! Says whether the network lets a node join a Kubernetes control plane.
 
 pub mod bpf;
+pub mod cli;
+pub mod config;
+pub mod exit;
 pub mod histogram;
 pub mod measure;
+pub mod output;
 pub mod probe;
 pub mod target;
 pub mod tls;

@@ -1,1 +1,8 @@
-//! To be filled.
+//! The command line: raw arguments, resolved once into a [`Config`](crate::config).
+
+mod args;
+mod duration;
+pub mod log;
+pub mod signal;
+
+pub use args::{Args, ColorChoice, Command, GlobalArgs, OutputFormat, PreflightArgs};

@@ -1,0 +1,139 @@
+//! Arguments as clap reads them; nothing but [`crate::config`] looks at these.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Parser, Subcommand, ValueEnum};
+
+use super::duration;
+
+const EXIT_CODES: &str = "Exit codes:
+  0  pass (warnings included)
+  1  could not measure (not root, kernel refuses, another program owns the hook)
+  2  wrong usage or configuration, unreadable or mismatched key files
+  3  fail
+  4  warn (only with --strict)
+  5  inconclusive, or etcd not measured (0 with --allow-inconclusive)";
+
+/// Says whether the network lets a node join a Kubernetes control plane.
+#[derive(Debug, Parser)]
+#[command(name = "joinprobe", version, about, after_help = EXIT_CODES, propagate_version = true)]
+pub struct Args {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+    /// Options every command takes.
+    #[command(flatten)]
+    pub global: GlobalArgs,
+}
+
+/// Options every command takes.
+#[derive(Debug, clap::Args)]
+pub struct GlobalArgs {
+    /// Colour on standard output
+    #[arg(long, value_enum, default_value_t = ColorChoice::Auto, global = true)]
+    pub color: ColorChoice,
+    /// Say more on standard error; repeat for debug lines
+    #[arg(short, long, action = clap::ArgAction::Count, global = true)]
+    pub verbose: u8,
+    /// Log the kernel side's own debug lines
+    #[arg(long, global = true)]
+    pub bpf_log: bool,
+    /// Root of the cgroup v2 hierarchy [default: found in /proc/self/mountinfo]
+    #[arg(long, value_name = "PATH", global = true)]
+    pub cgroup: Option<PathBuf>,
+    /// Name of this node in the output [default: the host name]
+    #[arg(long, value_name = "NAME", global = true)]
+    pub node_name: Option<String>,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Probe etcd and API servers once and give a verdict; made for preKubeadmCommands
+    #[command(after_help = EXIT_CODES)]
+    Preflight(Box<PreflightArgs>),
+}
+
+/// `joinprobe preflight`.
+#[derive(Debug, clap::Args)]
+pub struct PreflightArgs {
+    /// etcd member's client address, usually port 2379; repeatable
+    #[arg(long, value_name = "HOST:PORT", help_heading = "Targets")]
+    pub etcd: Vec<String>,
+    /// etcd member's peer address, usually port 2380; repeatable
+    #[arg(long, value_name = "HOST:PORT", help_heading = "Targets")]
+    pub etcd_peer: Vec<String>,
+    /// API server or load balancer, usually port 6443; repeatable
+    #[arg(long, value_name = "HOST:PORT", help_heading = "Targets")]
+    pub apiserver: Vec<String>,
+    /// The node joins as a worker: etcd need not be measured
+    #[arg(long, help_heading = "Targets")]
+    pub worker: bool,
+
+    /// CA that signed etcd's certificates (PEM)
+    #[arg(long, value_name = "FILE", help_heading = "Credentials")]
+    pub etcd_cacert: Option<PathBuf>,
+    /// Client certificate for etcd (PEM)
+    #[arg(long, value_name = "FILE", help_heading = "Credentials")]
+    pub etcd_cert: Option<PathBuf>,
+    /// Key of the client certificate (PEM, not encrypted)
+    #[arg(long, value_name = "FILE", help_heading = "Credentials")]
+    pub etcd_key: Option<PathBuf>,
+    /// CA that signed the API server's certificate (PEM)
+    #[arg(long, value_name = "FILE", help_heading = "Credentials")]
+    pub apiserver_ca: Option<PathBuf>,
+
+    /// Time for the whole run
+    #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = duration::parse_positive, help_heading = "Probing")]
+    pub timeout: Duration,
+    /// Repeat failed targets for so long (a load balancer may not be ready yet)
+    #[arg(long, value_name = "DURATION", default_value = "0s", value_parser = duration::parse, help_heading = "Probing")]
+    pub retry_for: Duration,
+    /// Send the ClientHello in one piece, for servers or middleboxes that want it so; no path RTT then
+    #[arg(long, help_heading = "Probing")]
+    pub no_pacing: bool,
+    /// Send the one read-only etcd request to every member instead of one
+    #[arg(long, help_heading = "Probing")]
+    pub probe_each_member: bool,
+
+    /// etcd's heartbeat interval; limits are derived from it [default: 100ms, etcd's own]
+    #[arg(long, value_name = "DURATION", value_parser = duration::parse_positive, help_heading = "Verdict")]
+    pub etcd_heartbeat: Option<Duration>,
+    /// etcd's election timeout; limits are derived from it [default: 1000ms, etcd's own]
+    #[arg(long, value_name = "DURATION", value_parser = duration::parse_positive, help_heading = "Verdict")]
+    pub etcd_election: Option<Duration>,
+    /// Exit 4 on warnings
+    #[arg(long, help_heading = "Verdict")]
+    pub strict: bool,
+    /// Exit 0 when there is not enough data to decide
+    #[arg(long, help_heading = "Verdict")]
+    pub allow_inconclusive: bool,
+    /// Tolerate so many etcd members that do not answer
+    #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Verdict")]
+    pub allow_unreachable: u32,
+
+    /// Format of the result on standard output
+    #[arg(short, long, value_enum, default_value_t = OutputFormat::Table, help_heading = "Output")]
+    pub output: OutputFormat,
+}
+
+/// A result format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum OutputFormat {
+    /// For people.
+    Table,
+    /// One JSON object, schema joinprobe/v1.
+    Json,
+}
+
+/// When to colour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ColorChoice {
+    /// On a terminal, unless NO_COLOR is set.
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}

@@ -1,0 +1,71 @@
+//! The resolved configuration: what the rest of the program sees of the command line.
+
+mod preflight;
+
+use std::path::PathBuf;
+
+pub use preflight::{Credentials, PreflightConfig, TimingChoice};
+
+use crate::cli::GlobalArgs;
+use crate::target::ParseError;
+
+/// Settings every command shares.
+#[derive(Clone, Debug)]
+pub struct Common {
+    /// Root of the cgroup v2 hierarchy; `None`: found in mountinfo.
+    pub cgroup: Option<PathBuf>,
+    /// Let the kernel side's debug lines into the log.
+    pub bpf_log: bool,
+    /// This node's name in the output.
+    pub node: String,
+}
+
+impl Common {
+    /// Resolves the global arguments.
+    #[must_use]
+    pub fn resolve(args: &GlobalArgs) -> Self {
+        let host = || {
+            rustix::system::uname()
+                .nodename()
+                .to_string_lossy()
+                .into_owned()
+        };
+        Self {
+            cgroup: args.cgroup.clone(),
+            bpf_log: args.bpf_log,
+            node: args.node_name.clone().unwrap_or_else(host),
+        }
+    }
+}
+
+/// Wrong usage: one sentence with the input, the reason and the remedy.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// An address could not be read.
+    #[error("{flag}: {error}")]
+    Address {
+        /// The flag it was given to.
+        flag: &'static str,
+        /// Why.
+        error: ParseError,
+    },
+    /// Nothing to probe.
+    #[error(
+        "no targets: name what this node must reach, for example \
+         `joinprobe preflight --etcd 10.0.0.1:2379 --apiserver 10.0.0.1:6443`"
+    )]
+    NoTargets,
+    /// A flag that needs another one.
+    #[error("{given} needs {missing}: {reason}")]
+    Needs {
+        /// The flag that was given.
+        given: &'static str,
+        /// The flag that is missing.
+        missing: &'static str,
+        /// Why it is needed.
+        reason: &'static str,
+    },
+    /// Two values that contradict each other.
+    #[error("{0}")]
+    Contradiction(String),
+}

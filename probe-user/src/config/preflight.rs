@@ -1,0 +1,151 @@
+//! `joinprobe preflight`, resolved.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::{Common, ConfigError};
+use crate::cli::{OutputFormat, PreflightArgs};
+use crate::target::{Role, TargetSpec, parse};
+
+/// Files with trust and credentials; nothing is read yet.
+#[derive(Clone, Debug, Default)]
+pub struct Credentials {
+    /// CA of etcd's certificates.
+    pub etcd_ca: Option<PathBuf>,
+    /// Client certificate and key for etcd; only together with the CA.
+    pub etcd_client: Option<(PathBuf, PathBuf)>,
+    /// CA of the API server's certificate.
+    pub apiserver_ca: Option<PathBuf>,
+}
+
+/// The cluster's own timing, as far as it was given.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct TimingChoice {
+    /// etcd's heartbeat interval.
+    pub heartbeat: Option<Duration>,
+    /// etcd's election timeout.
+    pub election: Option<Duration>,
+}
+
+/// Everything a preflight needs to know.
+#[derive(Clone, Debug)]
+pub struct PreflightConfig {
+    /// Settings every command shares.
+    pub common: Common,
+    /// What to probe, in the order given: etcd clients, etcd peers, API servers; each once.
+    pub targets: Vec<TargetSpec>,
+    /// The node joins as a worker, which needs no etcd.
+    pub worker: bool,
+    /// Trust and credentials.
+    pub credentials: Credentials,
+    /// Time for the whole run, retries aside.
+    pub timeout: Duration,
+    /// How long failed targets are tried again.
+    pub retry_for: Duration,
+    /// Pace the ClientHello.
+    pub pacing: bool,
+    /// Ask every etcd member instead of one.
+    pub probe_each_member: bool,
+    /// The cluster's timing.
+    pub timing: TimingChoice,
+    /// Exit 4 on warnings.
+    pub strict: bool,
+    /// Exit 0 when undecided.
+    pub allow_inconclusive: bool,
+    /// Unreachable etcd members that are tolerated.
+    pub allow_unreachable: u32,
+    /// Result format.
+    pub output: OutputFormat,
+}
+
+impl PreflightConfig {
+    /// Resolves the arguments.
+    ///
+    /// # Errors
+    /// Wrong usage; exit code 2.
+    pub fn resolve(common: Common, args: PreflightArgs) -> Result<Self, ConfigError> {
+        let targets = targets(&args)?;
+        if let (Some(heartbeat), Some(election)) = (args.etcd_heartbeat, args.etcd_election)
+            && election < 5 * heartbeat
+        {
+            return Err(ConfigError::Contradiction(format!(
+                "--etcd-election {election:?} is less than five times --etcd-heartbeat {heartbeat:?}, which etcd \
+                 refuses to start with: check both against the cluster's etcd manifest"
+            )));
+        }
+        Ok(Self {
+            common,
+            targets,
+            worker: args.worker,
+            credentials: Credentials {
+                etcd_client: client_pair(&args)?,
+                etcd_ca: args.etcd_cacert,
+                apiserver_ca: args.apiserver_ca,
+            },
+            timeout: args.timeout,
+            retry_for: args.retry_for,
+            pacing: !args.no_pacing,
+            probe_each_member: args.probe_each_member,
+            timing: TimingChoice {
+                heartbeat: args.etcd_heartbeat,
+                election: args.etcd_election,
+            },
+            strict: args.strict,
+            allow_inconclusive: args.allow_inconclusive,
+            allow_unreachable: args.allow_unreachable,
+            output: args.output,
+        })
+    }
+}
+
+fn targets(args: &PreflightArgs) -> Result<Vec<TargetSpec>, ConfigError> {
+    let mut targets = Vec::new();
+    for (flag, role, inputs) in [
+        ("--etcd", Role::EtcdClient, &args.etcd),
+        ("--etcd-peer", Role::EtcdPeer, &args.etcd_peer),
+        ("--apiserver", Role::ApiServer, &args.apiserver),
+    ] {
+        for input in inputs {
+            let target =
+                parse(role, input).map_err(|error| ConfigError::Address { flag, error })?;
+            // One connection per target is a promise; a target named twice is still one.
+            if !targets.contains(&target) {
+                targets.push(target);
+            }
+        }
+    }
+    if targets.is_empty() {
+        Err(ConfigError::NoTargets)
+    } else {
+        Ok(targets)
+    }
+}
+
+fn client_pair(args: &PreflightArgs) -> Result<Option<(PathBuf, PathBuf)>, ConfigError> {
+    let needs = |given, missing, reason| {
+        Err(ConfigError::Needs {
+            given,
+            missing,
+            reason,
+        })
+    };
+    match (&args.etcd_cert, &args.etcd_key) {
+        (None, None) => Ok(None),
+        (Some(_), None) => needs(
+            "--etcd-cert",
+            "--etcd-key",
+            "a certificate is of no use without its key",
+        ),
+        (None, Some(_)) => needs(
+            "--etcd-key",
+            "--etcd-cert",
+            "a key is of no use without its certificate",
+        ),
+        (Some(_), Some(_)) if args.etcd_cacert.is_none() => needs(
+            "--etcd-cert",
+            "--etcd-cacert",
+            "credentials are only ever sent to a server that can be verified",
+        ),
+        (Some(certificate), Some(key)) => Ok(Some((certificate.clone(), key.clone()))),
+    }
+}

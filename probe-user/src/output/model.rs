@@ -1,0 +1,102 @@
+//! The data model behind every format, in the JSON shape of schema joinprobe/v1.
+
+use serde::Serialize;
+
+use super::{EtcdProbeReport, FindingReport, TargetReport};
+use crate::measure::TargetMeasurement;
+use crate::verdict::RunVerdict;
+
+/// The schema's name, in every JSON line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub enum Schema {
+    /// Version 1; fields may be added, never renamed.
+    #[serde(rename = "joinprobe/v1")]
+    V1,
+}
+
+/// What a report is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// A whole run.
+    Verdict,
+}
+
+/// What is said about the observer itself.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ObserverReport {
+    /// Kernel release.
+    pub kernel: String,
+    /// `raw`, `reconstructed`, `smoothed`, or `none` before the first sample.
+    pub rtt_source: String,
+    /// Events that found the ring buffer full.
+    pub events_lost: u64,
+    /// Histogram slots in use.
+    pub slots_used: u64,
+    /// Connections that got no slot of their own.
+    pub slots_exhausted: u64,
+    /// Resident memory after attaching, bytes.
+    pub rss_bytes: u64,
+    /// Highest resident memory so far, bytes.
+    pub rss_peak_bytes: u64,
+    /// Where the kernel side is attached.
+    pub cgroup: String,
+}
+
+/// One result.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Report {
+    /// Always [`Schema::V1`].
+    pub schema: Schema,
+    /// What this is.
+    pub kind: Kind,
+    /// When, RFC 3339, UTC.
+    pub time: String,
+    /// This node's name.
+    pub node: String,
+    /// `pass`, `warn`, `inconclusive` or `fail`.
+    pub verdict: &'static str,
+    /// How long the run took, microseconds.
+    pub duration_us: u64,
+    /// One per target.
+    pub targets: Vec<TargetReport>,
+    /// Findings about the run as a whole.
+    pub findings: Vec<FindingReport>,
+    /// The one etcd read; absent when none was sent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub etcd_probe: Option<EtcdProbeReport>,
+    /// The observer itself.
+    pub observer: ObserverReport,
+}
+
+impl Report {
+    /// The report of a whole run.
+    #[must_use]
+    pub fn of_run(
+        node: &str,
+        time: std::time::SystemTime,
+        duration: std::time::Duration,
+        measured: &[TargetMeasurement],
+        verdict: &RunVerdict,
+        observer: ObserverReport,
+    ) -> Self {
+        Self {
+            schema: Schema::V1,
+            kind: Kind::Verdict,
+            time: humantime::format_rfc3339_seconds(time).to_string(),
+            node: node.to_owned(),
+            verdict: verdict.verdict.name(),
+            duration_us: crate::measure::micros(duration),
+            targets: measured
+                .iter()
+                .zip(&verdict.targets)
+                .map(|(measurement, judged)| {
+                    TargetReport::new(measurement, judged, &observer.rtt_source)
+                })
+                .collect(),
+            findings: verdict.findings.iter().map(FindingReport::new).collect(),
+            etcd_probe: measured.iter().find_map(EtcdProbeReport::of),
+            observer,
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! `-o table`: for people. A category, one line per check with a mark, hints below what needs them.
+
+use std::io::{self, Write};
+
+use anstyle::{AnsiColor, Style};
+
+use super::{Exporter, FindingReport, Report, TargetReport};
+use crate::verdict::FindingState;
+
+const GREEN: Style = AnsiColor::Green.on_default();
+const YELLOW: Style = AnsiColor::Yellow.on_default();
+const RED: Style = AnsiColor::Red.on_default().bold();
+const DIM: Style = Style::new().dimmed();
+const BOLD: Style = Style::new().bold();
+
+/// Which characters mark a check.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Marks {
+    /// For UTF-8 locales.
+    Unicode,
+    /// For any other: serial consoles and cloud-init logs.
+    Ascii,
+}
+
+impl Marks {
+    /// Chosen by the locale's `LC_ALL`, `LC_CTYPE` or `LANG`, the first that is set.
+    #[must_use]
+    pub fn of_locale() -> Self {
+        let set = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
+        let locale = set("LC_ALL")
+            .or_else(|| set("LC_CTYPE"))
+            .or_else(|| set("LANG"));
+        let utf8 = locale.is_some_and(|locale| {
+            let locale = locale.to_ascii_lowercase();
+            locale.contains("utf-8") || locale.contains("utf8")
+        });
+        if utf8 { Self::Unicode } else { Self::Ascii }
+    }
+
+    fn of(self, state: FindingState) -> (&'static str, Style) {
+        let (unicode, ascii, style) = match state {
+            FindingState::Pass => ("√", "ok", GREEN),
+            FindingState::Warn => ("‼", "!!", YELLOW),
+            FindingState::Fail => ("×", "XX", RED),
+            FindingState::Inconclusive => ("?", "??", YELLOW),
+            FindingState::NotDecided => ("·", "..", DIM),
+            FindingState::Skipped => ("-", "--", DIM),
+        };
+        (
+            if self == Self::Unicode {
+                unicode
+            } else {
+                ascii
+            },
+            style,
+        )
+    }
+}
+
+/// The table.
+#[derive(Clone, Copy, Debug)]
+pub struct Table {
+    /// Characters of the marks.
+    pub marks: Marks,
+}
+
+impl Table {
+    fn category(out: &mut dyn Write, title: &str) -> io::Result<()> {
+        let line = "-".repeat(title.chars().count());
+        writeln!(out, "{BOLD}{title}{BOLD:#}\n{DIM}{line}{DIM:#}")
+    }
+
+    fn check(self, out: &mut dyn Write, state: FindingState, text: &str) -> io::Result<()> {
+        let (mark, style) = self.marks.of(state);
+        writeln!(out, "{style}{mark}{style:#} {text}")
+    }
+
+    fn finding(self, out: &mut dyn Write, finding: &FindingReport) -> io::Result<()> {
+        self.check(out, finding.mark, &finding.text)?;
+        let indent = " ".repeat(self.marks.of(finding.mark).0.chars().count());
+        let asks = matches!(
+            finding.mark,
+            FindingState::Warn | FindingState::Fail | FindingState::Inconclusive
+        );
+        if asks && !finding.source.is_empty() {
+            writeln!(out, "{indent} {DIM}limit: {}{DIM:#}", finding.source)?;
+        }
+        if asks && !finding.hint.is_empty() {
+            writeln!(out, "{indent} {DIM}hint: {}{DIM:#}", finding.hint)?;
+        }
+        Ok(())
+    }
+
+    fn target(self, out: &mut dyn Write, target: &TargetReport) -> io::Result<()> {
+        let host = target
+            .host
+            .as_ref()
+            .map(|host| format!(" ({host})"))
+            .unwrap_or_default();
+        Self::category(out, &format!("{} {}{host}", target.role, target.target))?;
+        for finding in &target.findings {
+            self.finding(out, finding)?;
+        }
+        writeln!(out)
+    }
+
+    fn environment(self, out: &mut dyn Write, report: &Report) -> io::Result<()> {
+        let observer = &report.observer;
+        Self::category(out, &format!("environment of {}", report.node))?;
+        let attached = format!(
+            "kernel {} measures TCP RTT at {} (source: {})",
+            observer.kernel, observer.cgroup, observer.rtt_source
+        );
+        self.check(out, FindingState::Pass, &attached)?;
+        let memory = format!(
+            "memory {} MiB after attaching, {} MiB at the peak",
+            mebibytes(observer.rss_bytes),
+            mebibytes(observer.rss_peak_bytes)
+        );
+        self.check(out, FindingState::Pass, &memory)?;
+        writeln!(out)
+    }
+}
+
+impl Exporter for Table {
+    fn write(&self, report: &Report, out: &mut dyn Write) -> io::Result<()> {
+        self.environment(out, report)?;
+        for target in &report.targets {
+            self.target(out, target)?;
+        }
+        if !report.findings.is_empty() {
+            Self::category(out, "join")?;
+            for finding in &report.findings {
+                self.finding(out, finding)?;
+            }
+            writeln!(out)?;
+        }
+        let style = match report.verdict {
+            "pass" => GREEN,
+            "fail" => RED,
+            _ => YELLOW,
+        };
+        writeln!(
+            out,
+            "Verdict: {style}{}{style:#} after {} s",
+            report.verdict,
+            seconds(report.duration_us)
+        )?;
+        out.flush()
+    }
+}
+
+fn mebibytes(bytes: u64) -> String {
+    let tenths = bytes.saturating_mul(10) / (1 << 20);
+    format!("{}.{}", tenths / 10, tenths % 10)
+}
+
+fn seconds(micros: u64) -> String {
+    let hundredths = micros / 10_000;
+    format!("{}.{:02}", hundredths / 100, hundredths % 100)
+}

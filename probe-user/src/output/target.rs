@@ -1,0 +1,256 @@
+//! A target as it is written.
+
+use serde::Serialize;
+
+use super::FindingReport;
+use crate::histogram::Distribution;
+use crate::measure::{Counters, TargetMeasurement, micros};
+use crate::probe::{ClientCertificate, ProbeReport, TlsState};
+use crate::target::{RoleName, Side};
+use crate::verdict::{TargetVerdict, Verdict};
+
+/// A distribution's quantiles, microseconds; without samples only the count.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[allow(missing_docs, reason = "the names are the quantiles, with their unit")]
+pub struct DistributionReport {
+    /// Where the samples come from; only for `segment`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
+    pub count: u64,
+    #[serde(flatten)]
+    pub quantiles: Option<Quantiles>,
+}
+
+/// The quantiles every output shows.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[allow(missing_docs, reason = "the names are the quantiles, with their unit")]
+pub struct Quantiles {
+    pub min_us: u64,
+    pub p50_us: u64,
+    pub p90_us: u64,
+    pub p99_us: u64,
+    pub max_us: u64,
+}
+
+impl DistributionReport {
+    /// The written form of `distribution`.
+    #[must_use]
+    pub fn new(distribution: &Distribution, source: Option<&str>) -> Self {
+        let at = |quantile| distribution.value_at_quantile(quantile);
+        Self {
+            source: source.map(str::to_owned),
+            count: distribution.len(),
+            quantiles: (!distribution.is_empty()).then(|| Quantiles {
+                min_us: distribution.min(),
+                p50_us: at(0.5),
+                p90_us: at(0.9),
+                p99_us: at(0.99),
+                max_us: distribution.max(),
+            }),
+        }
+    }
+}
+
+/// Connections by outcome.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[allow(
+    missing_docs,
+    reason = "the names are the outcomes of docs/measurements.md"
+)]
+pub struct Connections {
+    pub established: u64,
+    pub refused: u64,
+    pub timed_out: u64,
+    pub unreachable: u64,
+    pub abandoned: u64,
+    pub reset: u64,
+    pub failed_unknown: u64,
+}
+
+impl From<&Counters> for Connections {
+    fn from(counters: &Counters) -> Self {
+        let &Counters {
+            established,
+            refused,
+            timed_out,
+            unreachable,
+            abandoned,
+            reset,
+            failed_unknown,
+            ..
+        } = counters;
+        Self {
+            established,
+            refused,
+            timed_out,
+            unreachable,
+            abandoned,
+            reset,
+            failed_unknown,
+        }
+    }
+}
+
+/// Our own connection's stages, microseconds.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[allow(
+    missing_docs,
+    reason = "the names are the stages of docs/measurements.md, with their unit"
+)]
+pub struct ProbeStages {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dns_us: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tcp_us: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tls_us: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub request_us: Option<u64>,
+    /// `ok`, or what went wrong.
+    pub result: String,
+    /// `verified`, `unverified` or `not reached`.
+    pub tls: &'static str,
+    /// `not given`, `accepted`, `rejected` or `not reached`.
+    pub client_certificate: &'static str,
+    /// Chunks the ClientHello was sent in.
+    pub chunks: u32,
+    /// Connections made, retries included.
+    pub attempts: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub http_status: Option<u16>,
+}
+
+impl ProbeStages {
+    fn new(probe: &ProbeReport) -> Self {
+        let result = match (&probe.failure, &probe.etcd) {
+            (Some(failure), _) => failure.result,
+            (None, Some(answer)) => answer.result,
+            (None, None) => "ok",
+        };
+        Self {
+            dns_us: probe.stages.dns.map(micros),
+            tcp_us: probe.stages.tcp.map(micros),
+            tls_us: probe.stages.tls.map(micros),
+            request_us: probe.stages.request.map(micros),
+            result: result.to_owned(),
+            tls: match probe.tls {
+                TlsState::NotReached => "not reached",
+                TlsState::Verified => "verified",
+                TlsState::Unverified => "unverified",
+            },
+            client_certificate: match probe.client_certificate {
+                ClientCertificate::NotGiven => "not given",
+                ClientCertificate::Accepted => "accepted",
+                ClientCertificate::Rejected(_) => "rejected",
+                ClientCertificate::NotReached => "not reached",
+            },
+            chunks: probe.chunks,
+            attempts: probe.attempts,
+            http_status: probe.http_status,
+        }
+    }
+}
+
+/// The one etcd read.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct EtcdProbeReport {
+    /// The member that was asked.
+    pub target: String,
+    /// `ok` or `permission denied`.
+    pub result: String,
+    /// Request to answer, microseconds.
+    pub request_us: u64,
+    /// The same without the median path RTT, microseconds: quorum and disk.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub server_us: Option<u64>,
+    /// The store's revision.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub revision: Option<i64>,
+    /// The answering member's id, hexadecimal as etcd writes it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub member_id: Option<String>,
+}
+
+impl EtcdProbeReport {
+    /// The read of `measurement`'s probe, if it was the one to send it.
+    #[must_use]
+    pub fn of(measurement: &TargetMeasurement) -> Option<Self> {
+        let probe = measurement.probe.as_ref()?;
+        let answer = probe.etcd.as_ref()?;
+        let request_us = micros(probe.stages.request?);
+        let path = &measurement.distributions.path;
+        Some(Self {
+            target: measurement.target.to_string(),
+            result: answer.result.to_owned(),
+            request_us,
+            server_us: (!path.is_empty())
+                .then(|| request_us.saturating_sub(path.value_at_quantile(0.5))),
+            revision: answer.revision,
+            member_id: answer.member_id.map(|id| format!("{id:x}")),
+        })
+    }
+}
+
+/// One target, in the JSON shape.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[allow(
+    missing_docs,
+    reason = "the names are the measures of docs/measurements.md"
+)]
+pub struct TargetReport {
+    pub role: &'static str,
+    /// The address dialled.
+    pub target: String,
+    /// The host as it was written, where it is a name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
+    /// `client` or `server`.
+    pub side: &'static str,
+    pub verdict: &'static str,
+    pub handshake: DistributionReport,
+    pub path: DistributionReport,
+    pub connect: DistributionReport,
+    pub segment: DistributionReport,
+    pub connections: Connections,
+    pub syn_retransmits: u64,
+    pub retransmits: u64,
+    pub segments_out: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub probe: Option<ProbeStages>,
+    pub findings: Vec<FindingReport>,
+    /// For the formats that draw it.
+    #[serde(skip)]
+    pub worst: Verdict,
+}
+
+impl TargetReport {
+    /// The written form of a target and its verdict.
+    #[must_use]
+    pub fn new(measurement: &TargetMeasurement, judged: &TargetVerdict, rtt_source: &str) -> Self {
+        let target = &measurement.target;
+        let distributions = &measurement.distributions;
+        let plain = |distribution| DistributionReport::new(distribution, None);
+        let named = target.spec.host.parse::<std::net::IpAddr>().is_err();
+        Self {
+            role: target.spec.role.name(),
+            target: target.to_string(),
+            host: named.then(|| target.spec.host.clone()),
+            side: match measurement.side {
+                Side::Client => "client",
+                Side::Server => "server",
+            },
+            verdict: judged.verdict.name(),
+            handshake: plain(&distributions.handshake),
+            path: plain(&distributions.path),
+            connect: plain(&distributions.connect),
+            segment: DistributionReport::new(&distributions.segment, Some(rtt_source)),
+            connections: Connections::from(&measurement.counters),
+            syn_retransmits: measurement.counters.syn_retransmits,
+            retransmits: measurement.counters.retransmits,
+            segments_out: measurement.counters.segments_out,
+            probe: measurement.probe.as_ref().map(ProbeStages::new),
+            findings: judged.findings.iter().map(FindingReport::new).collect(),
+            worst: judged.verdict,
+        }
+    }
+}
