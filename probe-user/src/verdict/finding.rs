@@ -65,6 +65,34 @@ pub struct Finding {
     pub hint: String,
 }
 
+impl Finding {
+    /// A finding that is about no measured value.
+    pub(super) fn plain(id: &'static str, state: FindingState, text: impl Into<String>) -> Self {
+        Self {
+            id,
+            state,
+            measure: None,
+            quantile: None,
+            n: 0,
+            value: None,
+            lower: None,
+            upper: None,
+            limit: None,
+            unit: Unit::Count,
+            source: String::new(),
+            text: text.into(),
+            hint: String::new(),
+        }
+    }
+
+    /// The same finding with advice.
+    #[must_use]
+    pub(super) fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = hint.into();
+        self
+    }
+}
+
 /// The unit of a finding's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Unit {

@@ -1,8 +1,22 @@
 //! Decides. A pure function of measurements and limits: no clock, no network, no kernel.
 
+mod beta;
+pub mod bounds;
+mod combine;
 mod finding;
+mod judge;
+mod limits;
+mod median;
+mod policy;
+mod text;
+mod timing;
 
+pub use combine::combine;
 pub use finding::{Finding, FindingState, Unit};
+pub use judge::{judge_target, needs_more};
+pub use limits::{Limit, LimitError, LimitId, Limits};
+pub use policy::{Join, Policy, RunPolicy, exit_code};
+pub use timing::{Profile, Timing};
 
 /// What a target or a whole run comes to, from best to worst.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -1,0 +1,305 @@
+use std::time::Duration;
+
+use crate::measure::{Counters, Distributions, TargetMeasurement};
+use crate::probe::{
+    ClientCertificate, EtcdAnswer, ProbeFailure, ProbeReport, Stage, Stages, TlsState,
+};
+use crate::target::{Role, Side, Target, parse};
+use crate::verdict::{
+    Finding, FindingState, Join, Limits, Policy, RunPolicy, TargetVerdict, Verdict, combine,
+    judge_target, needs_more,
+};
+
+fn at_host(role: Role, host: &str, path_us: &[u32]) -> TargetMeasurement {
+    let mut distributions = Distributions::default();
+    for &sample in path_us {
+        distributions.path.record(u64::from(sample)).unwrap();
+    }
+    if let Some(&first) = path_us.first() {
+        distributions.handshake.record(u64::from(first)).unwrap();
+        distributions.connect.record(u64::from(first)).unwrap();
+    }
+    TargetMeasurement {
+        target: Target {
+            spec: parse(role, &format!("{host}:2379")).unwrap(),
+            address: format!("{host}:2379").parse().ok(),
+        },
+        side: Side::Client,
+        distributions,
+        counters: Counters {
+            opened: 1,
+            established: 1,
+            segments_out: 20,
+            ..Counters::default()
+        },
+        probe: Some(ProbeReport {
+            stages: Stages {
+                tcp: path_us.first().map(|&us| Duration::from_micros(us.into())),
+                ..Stages::default()
+            },
+            tls: TlsState::Unverified,
+            client_certificate: ClientCertificate::NotGiven,
+            path_sequence: path_us.to_vec(),
+            chunks: 16,
+            attempts: 1,
+            etcd: None,
+            http_status: None,
+            failure: None,
+        }),
+    }
+}
+
+fn etcd(path_us: &[u32]) -> TargetMeasurement {
+    at_host(Role::EtcdClient, "10.1.0.2", path_us)
+}
+
+fn unreachable(host: &str) -> TargetMeasurement {
+    let mut measured = at_host(Role::EtcdClient, host, &[]);
+    measured.counters = Counters::default();
+    measured.probe.as_mut().unwrap().failure = Some(ProbeFailure {
+        stage: Stage::Tcp,
+        result: "refused",
+        text: "nothing listens there".to_owned(),
+    });
+    measured
+}
+
+fn judge(measured: &TargetMeasurement) -> TargetVerdict {
+    judge_target(measured, &Limits::default(), &Policy::default())
+}
+
+fn finding<'a>(verdict: &'a TargetVerdict, id: &str) -> &'a Finding {
+    verdict
+        .findings
+        .iter()
+        .find(|finding| finding.id == id)
+        .unwrap_or_else(|| panic!("{id} in {:?}", verdict.findings))
+}
+
+#[test]
+fn medians_are_decided_by_fifteen_samples() {
+    for (ms, verdict) in [
+        (10, Verdict::Pass),
+        (70, Verdict::Warn),
+        (130, Verdict::Fail),
+    ] {
+        let judged = judge(&etcd(&[ms * 1000; 15]));
+        assert_eq!(judged.verdict, verdict, "{:#?}", judged.findings);
+        assert!(!needs_more(&judged));
+    }
+    let judged = judge(&etcd(&[130_000; 15]));
+    let median = finding(&judged, "etcd-path-rtt-median");
+    assert_eq!(
+        median.text,
+        "median path RTT 130 ms (n=15, both bounds 130 ms) is above the fail limit of 100 ms"
+    );
+    assert_eq!(
+        median.source,
+        "a tenth of the election timeout of 1000 ms (etcd defaults)"
+    );
+    assert!(median.hint.contains("election"));
+}
+
+#[test]
+fn samples_on_both_sides_leave_the_run_open() {
+    let mut samples = [90_000; 15];
+    for sample in samples.iter_mut().step_by(2) {
+        *sample = 110_000;
+    }
+    let judged = judge(&etcd(&samples));
+    assert_eq!(judged.verdict, Verdict::Inconclusive);
+    assert!(needs_more(&judged));
+    assert!(
+        finding(&judged, "etcd-path-rtt-median")
+            .text
+            .ends_with("against 100 ms: not decided")
+    );
+}
+
+#[test]
+fn few_samples_decide_only_what_is_clear_cut() {
+    assert_eq!(judge(&etcd(&[300_000; 5])).verdict, Verdict::Fail);
+    assert_eq!(judge(&etcd(&[130_000; 5])).verdict, Verdict::Inconclusive);
+    assert_eq!(judge(&etcd(&[300_000; 4])).verdict, Verdict::Inconclusive);
+    assert_eq!(judge(&etcd(&[10_000; 5])).verdict, Verdict::Pass);
+}
+
+#[test]
+fn other_undecided_checks_do_not_open_the_run() {
+    let mut measured = etcd(&[10_000; 15]);
+    measured.distributions.segment.record_n(12_000, 15).unwrap();
+    let judged = judge(&measured);
+    assert_eq!(judged.verdict, Verdict::Pass);
+    assert_eq!(
+        finding(&judged, "etcd-segment-p99").text,
+        "99th percentile of segment RTT 12 ms (n=15) against 150 ms: not decided (n=15, needs 299)"
+    );
+    assert_eq!(
+        finding(&judged, "retransmit-rate").text,
+        "0 of 20 segments retransmitted (0 %): whether the rate is above 1 % is not decided (n=20, needs 299 without loss)"
+    );
+    measured.distributions.segment.record_n(220_000, 2).unwrap();
+    assert_eq!(
+        finding(&judge(&measured), "etcd-segment-p99").state,
+        FindingState::Warn
+    );
+}
+
+#[test]
+fn a_lost_syn_warns_and_two_fail() {
+    let mut measured = etcd(&[10_000; 15]);
+    measured.counters.syn_retransmits = 1;
+    measured.probe.as_mut().unwrap().stages.tcp = Some(Duration::from_millis(1010));
+    let judged = judge(&measured);
+    assert_eq!(judged.verdict, Verdict::Warn);
+    assert_eq!(
+        finding(&judged, "syn-retransmits").text,
+        "1 SYN retransmit in 1 connect, above the limit of 0"
+    );
+    measured.counters.syn_retransmits = 2;
+    measured.probe.as_mut().unwrap().stages.tcp = Some(Duration::from_millis(3010));
+    let judged = judge(&measured);
+    assert_eq!(judged.verdict, Verdict::Fail);
+    assert_eq!(
+        finding(&judged, "connect-time").text,
+        "connecting took 3010 ms (slowest of 1), above the limit of 2000 ms"
+    );
+}
+
+#[test]
+fn network_and_server_time_are_told_apart() {
+    let mut measured = etcd(&[10_000; 15]);
+    let probe = measured.probe.as_mut().unwrap();
+    probe.client_certificate = ClientCertificate::Accepted;
+    probe.stages.request = Some(Duration::from_millis(160));
+    probe.etcd = Some(EtcdAnswer {
+        revision: Some(4),
+        member_id: Some(1),
+        result: "ok",
+    });
+    let judged = judge(&measured);
+    assert_eq!(judged.verdict, Verdict::Warn);
+    assert_eq!(
+        finding(&judged, "etcd-server-time").text,
+        "150 ms of the read's 160 ms were etcd's own time, 10 ms the network's, above the warn limit of 100 ms"
+    );
+    measured.probe.as_mut().unwrap().stages.request = Some(Duration::from_millis(2100));
+    assert_eq!(
+        finding(&judge(&measured), "etcd-request").state,
+        FindingState::Fail
+    );
+}
+
+#[test]
+fn a_refused_certificate_warns_and_the_rtt_is_still_judged() {
+    let mut measured = etcd(&[130_000; 15]);
+    measured.probe.as_mut().unwrap().client_certificate =
+        ClientCertificate::Rejected("certificate expired".to_owned());
+    let judged = judge(&measured);
+    assert_eq!(
+        finding(&judged, "client-certificate").state,
+        FindingState::Warn
+    );
+    assert_eq!(judged.verdict, Verdict::Fail);
+}
+
+#[test]
+fn failures_keep_their_sentence_at_every_stage() {
+    for (stage, id) in [
+        (Stage::Dns, "reachable"),
+        (Stage::Tcp, "reachable"),
+        (Stage::Tls, "tls"),
+        (Stage::Request, "etcd-request"),
+    ] {
+        let mut measured = etcd(&[10_000; 15]);
+        measured.probe.as_mut().unwrap().failure = Some(ProbeFailure {
+            stage,
+            result: "timed_out",
+            text: "it says why".to_owned(),
+        });
+        let judged = judge(&measured);
+        assert_eq!(judged.verdict, Verdict::Fail);
+        let failed = finding(&judged, id);
+        assert_eq!(
+            (failed.state, failed.text.as_str()),
+            (FindingState::Fail, "it says why")
+        );
+        assert!(!failed.hint.is_empty());
+    }
+}
+
+#[test]
+fn delayed_acknowledgements_are_named() {
+    let mut measured = etcd(&[50_000; 15]);
+    measured.distributions.handshake.reset();
+    measured.distributions.handshake.record(8_000).unwrap();
+    let judged = judge(&measured);
+    assert_eq!(
+        finding(&judged, "path-above-handshake").text,
+        "median path RTT 50 ms is well above the handshake RTT 8 ms: the peer may delay acknowledgements, or the path slowed down meanwhile"
+    );
+}
+
+#[test]
+fn watched_traffic_is_judged_by_handshakes_and_minima() {
+    let mut measured = etcd(&[]);
+    measured.probe = None;
+    measured
+        .distributions
+        .handshake
+        .record_n(130_000, 9)
+        .unwrap();
+    measured.distributions.segment_min.record(130_000).unwrap();
+    let judged = judge(&measured);
+    assert_eq!(judged.verdict, Verdict::Fail);
+    assert_eq!(
+        finding(&judged, "etcd-segment-min-rtt-median").state,
+        FindingState::NotDecided
+    );
+}
+
+#[test]
+fn a_run_is_its_worst_target() {
+    let run = |measured: Vec<TargetMeasurement>, policy: RunPolicy| {
+        let targets: Vec<_> = measured
+            .into_iter()
+            .map(|measured| {
+                let verdict = judge(&measured);
+                (measured, verdict)
+            })
+            .collect();
+        combine(&targets, &policy)
+    };
+    let near = || at_host(Role::EtcdClient, "10.1.0.2", &[10_000; 15]);
+    let far = || at_host(Role::EtcdClient, "10.1.0.3", &[70_000; 15]);
+    let dead = || unreachable("10.1.0.4");
+    let default = RunPolicy::default();
+    assert_eq!(run(vec![near(), near()], default).verdict, Verdict::Pass);
+    assert_eq!(run(vec![near(), far()], default).verdict, Verdict::Warn);
+    assert_eq!(run(vec![near(), dead()], default).verdict, Verdict::Fail);
+
+    let tolerant = RunPolicy {
+        allow_unreachable: 1,
+        ..default
+    };
+    let tolerated = run(vec![near(), dead(), dead()], tolerant);
+    assert_eq!(tolerated.verdict, Verdict::Warn);
+    assert_eq!(
+        tolerated.findings[0].text,
+        "1 etcd member unreachable (10.1.0.4), tolerated by --allow-unreachable 1"
+    );
+    let two = run(vec![near(), dead(), unreachable("10.1.0.5")], tolerant);
+    assert_eq!(two.verdict, Verdict::Fail);
+    assert_eq!(run(vec![dead()], tolerant).verdict, Verdict::Inconclusive);
+
+    let api = || at_host(Role::ApiServer, "10.1.0.9", &[10_000; 15]);
+    let without_etcd = run(vec![api()], default);
+    assert_eq!(without_etcd.verdict, Verdict::Inconclusive);
+    assert_eq!(without_etcd.findings[0].id, "etcd-not-measured");
+    let worker = RunPolicy {
+        join: Join::Worker,
+        ..default
+    };
+    assert_eq!(run(vec![api()], worker).verdict, Verdict::Pass);
+    assert_eq!(run(vec![near()], worker).verdict, Verdict::Inconclusive);
+}
