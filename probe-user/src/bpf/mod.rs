@@ -3,3 +3,7 @@
     unsafe_code,
     reason = "maps are shared with the kernel; each block says why it is sound"
 )]
+
+mod socket;
+
+pub use socket::unsent_and_unacked;
