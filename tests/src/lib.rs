@@ -1,1 +1,19 @@
-//! The lab joinprobe is tested in.
+//! The lab joinprobe is tested in: network namespaces joined by a link that can delay and lose packets, real servers
+//! in them, and a capture whose kernel timestamps are the truth that measurements are held against.
+//!
+//! Everything here needs root (or `CAP_NET_ADMIN`, `CAP_SYS_ADMIN` and `CAP_NET_RAW`), touches nothing outside the
+//! namespaces it makes, and takes down what it made when its value is dropped, also by a panic. What a killed process
+//! left behind is removed by the next one that starts.
+
+pub mod capture;
+pub mod link;
+pub mod netns;
+pub mod segment;
+mod turn;
+mod unique;
+
+pub use capture::Capture;
+pub use link::{Impairment, Link, NodeId};
+pub use netns::Namespace;
+pub use turn::{Turn, take_turn};
+pub use unique::scratch_dir;

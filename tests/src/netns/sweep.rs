@@ -1,0 +1,43 @@
+//! Removes what killed lab processes left behind.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use super::run;
+use crate::unique::{is_orphan, scratch_root};
+
+/// Namespaces, the processes still in them, and scratch folders whose maker is dead. Best effort: another process may
+/// be sweeping the same things right now.
+pub(super) fn remove_orphans() {
+    for name in orphans(Path::new("/run/netns")) {
+        // Only the lab starts processes in the lab's namespaces.
+        if let Ok(output) = Command::new("ip").args(["netns", "pids", &name]).output() {
+            let pids = String::from_utf8_lossy(&output.stdout);
+            for pid in pids
+                .split_whitespace()
+                .filter_map(|pid| pid.parse().ok())
+                .filter_map(Pid::from_raw)
+            {
+                let _ = kill_process(pid, Signal::KILL);
+            }
+        }
+        let _ = run(Command::new("ip").args(["netns", "del", &name]));
+    }
+    let root = scratch_root();
+    for name in orphans(&root) {
+        let _ = fs::remove_dir_all(root.join(name));
+    }
+}
+
+fn orphans(folder: &Path) -> Vec<String> {
+    let Ok(entries) = fs::read_dir(folder) else {
+        return Vec::new();
+    };
+    entries
+        .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+        .filter(|name| is_orphan(name))
+        .collect()
+}

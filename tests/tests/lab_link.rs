@@ -1,0 +1,275 @@
+//! The link does what it is told, by the kernel's own clock.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use joinprobe_lab::capture::{Flow, Recording, SentSegment, Side};
+use joinprobe_lab::link::{DEVICE, DropRule, End};
+use joinprobe_lab::{Capture, Impairment, Link, Namespace, NodeId, take_turn};
+
+const CLIENT: NodeId = NodeId(0);
+const SERVER: NodeId = NodeId(1);
+const PORT: u16 = 2379;
+
+struct Pair {
+    // In this order, so that the link goes before the namespaces.
+    link: Link,
+    client: Namespace,
+    _server: Namespace,
+    v4: SocketAddr,
+    v6: SocketAddr,
+}
+
+impl Pair {
+    /// Two nodes; the server answers every byte with a byte.
+    fn start() -> Result<Self> {
+        let (client, server) = (Namespace::create()?, Namespace::create()?);
+        let v4: IpAddr = "10.9.0.1".parse()?;
+        let v6: IpAddr = "fd00:9::1".parse()?;
+        let link = Link::start(
+            &[
+                End {
+                    namespace: &client,
+                    addresses: vec![("10.9.0.2".parse()?, 24), ("fd00:9::2".parse()?, 64)],
+                },
+                End {
+                    namespace: &server,
+                    addresses: vec![(v4, 24), (v6, 64)],
+                },
+            ],
+            1,
+        )?;
+        let listener = server.enter(|| TcpListener::bind(("::", PORT)))??;
+        thread::spawn(move || {
+            for stream in listener.incoming().map_while(Result::ok) {
+                thread::spawn(move || echo(stream));
+            }
+        });
+        Ok(Self {
+            link,
+            client,
+            _server: server,
+            v4: (v4, PORT).into(),
+            v6: (v6, PORT).into(),
+        })
+    }
+
+    fn connect(&self, to: SocketAddr) -> Result<TcpStream> {
+        let stream = self
+            .client
+            .enter(|| TcpStream::connect_timeout(&to, Duration::from_secs(8)))??;
+        stream.set_nodelay(true)?;
+        Ok(stream)
+    }
+
+    /// Captures at the client while `work` runs.
+    fn captured(&self, work: impl FnOnce() -> Result<()>) -> Result<Recording> {
+        let capture = Capture::start(&self.client, DEVICE)?;
+        work()?;
+        capture.stop()
+    }
+}
+
+fn echo(mut stream: TcpStream) {
+    let _ = stream.set_nodelay(true);
+    let mut buffer = [0; 4096];
+    while let Ok(length @ 1..) = stream.read(&mut buffer) {
+        if stream.write_all(&buffer[..length]).is_err() {
+            return;
+        }
+    }
+}
+
+fn median(mut values: Vec<Duration>) -> Duration {
+    values.sort();
+    values[values.len() / 2]
+}
+
+#[test]
+fn rtt_is_what_was_asked_for() -> Result<()> {
+    let Some(_turn) = take_turn(&["tcpdump"])? else {
+        return Ok(());
+    };
+    let pair = Pair::start()?;
+    for rtt in [
+        Duration::from_micros(200),
+        Duration::from_millis(10),
+        Duration::from_millis(100),
+    ] {
+        pair.link
+            .set_both(CLIENT, SERVER, Impairment::half_of_rtt(rtt));
+        let recording = pair.captured(|| {
+            for to in [pair.v4, pair.v6].repeat(10) {
+                drop(pair.connect(to)?);
+            }
+            Ok(())
+        })?;
+        let flows = recording.flows();
+        assert_eq!(flows.len(), 20);
+        let rtts: Vec<Duration> = flows.iter().filter_map(Flow::handshake_rtt).collect();
+        assert_eq!(rtts.len(), 20, "no SYN was lost");
+        let (least, middle) = (rtts.iter().min().copied().unwrap_or_default(), median(rtts));
+        let stats = pair.link.stats();
+        println!(
+            "asked {rtt:?}: least {least:?}, median {middle:?}, late by {:?} in the mean",
+            stats.late_mean()
+        );
+        assert!(least >= rtt, "{least:?} is faster than {rtt:?}");
+        assert!(
+            middle < rtt + Duration::from_millis(1),
+            "{middle:?} for {rtt:?}"
+        );
+    }
+    Ok(())
+}
+
+#[test]
+fn chosen_syns_are_dropped_and_counted() -> Result<()> {
+    let Some(_turn) = take_turn(&["tcpdump"])? else {
+        return Ok(());
+    };
+    let pair = Pair::start()?;
+    let recording = pair.captured(|| {
+        pair.link
+            .drop_segments(DropRule::syn(1..=1).of_port(PORT).of_server(pair.v4.ip()));
+        drop(pair.connect(pair.v4)?);
+        drop(pair.connect(pair.v6)?);
+        pair.link.clear_rules();
+        pair.link.drop_segments(DropRule::syn_ack(1..=1));
+        drop(pair.connect(pair.v6)?);
+        Ok(())
+    })?;
+    let syns: Vec<usize> = recording.flows().iter().map(Flow::syns).collect();
+    assert_eq!(syns[..2], [2, 1]);
+    assert!(syns[2] >= 1 && recording.flows()[2].is_established());
+    assert_eq!(recording.flows()[0].handshake_rtt(), None);
+    assert_eq!(pair.link.stats().dropped_by_rule, 2);
+    Ok(())
+}
+
+#[test]
+fn chosen_data_segments_are_retransmitted() -> Result<()> {
+    let Some(_turn) = take_turn(&["tcpdump"])? else {
+        return Ok(());
+    };
+    let pair = Pair::start()?;
+    pair.link.set_both(
+        CLIENT,
+        SERVER,
+        Impairment::half_of_rtt(Duration::from_millis(4)),
+    );
+    pair.link.drop_segments(DropRule::data_to(PORT, 3..=3));
+    let recording = pair.captured(|| {
+        let mut stream = pair.connect(pair.v4)?;
+        let mut answer = [0; 1];
+        for _ in 0..5 {
+            stream.write_all(b"x")?;
+            stream.read_exact(&mut answer)?;
+        }
+        Ok(())
+    })?;
+    let flows = recording.flows();
+    let copies: Vec<usize> = flows[0]
+        .sent_by(Side::Client)
+        .iter()
+        .map(|piece| piece.sent.len())
+        .collect();
+    // SYN, five bytes, and the FIN, which may not have been sent yet.
+    assert_eq!(copies[..6], [1, 1, 1, 2, 1, 1]);
+    let rtts: Vec<Duration> = flows[0]
+        .sent_by(Side::Client)
+        .iter()
+        .filter_map(SentSegment::rtt)
+        .collect();
+    assert!(
+        rtts.iter().all(|rtt| *rtt >= Duration::from_millis(4)),
+        "{rtts:?}"
+    );
+    Ok(())
+}
+
+#[test]
+fn loss_and_dead_hosts() -> Result<()> {
+    let Some(_turn) = take_turn(&["tcpdump"])? else {
+        return Ok(());
+    };
+    let pair = Pair::start()?;
+    pair.link
+        .set(CLIENT, SERVER, Impairment::default().with_loss(0.1));
+    let mut stream = pair.connect(pair.v4)?;
+    let mut answer = [0; 1];
+    for _ in 0..100 {
+        stream.write_all(b"x")?;
+        stream.read_exact(&mut answer)?;
+    }
+    let stats = pair.link.stats();
+    let share = f64::from(u32::try_from(stats.lost)?)
+        / f64::from(u32::try_from(stats.lost + stats.carried)?);
+    println!("{stats:?}: {share}");
+    assert!(
+        (0.01..0.2).contains(&share),
+        "of both directions, 5 % are to be lost: {share}"
+    );
+
+    pair.link.set_dead(pair.v4.ip(), true);
+    let started = Instant::now();
+    let refused = pair
+        .client
+        .enter(|| TcpStream::connect_timeout(&pair.v4, Duration::from_millis(300)))?
+        .map_err(|error| error.kind());
+    assert_eq!(refused.err(), Some(ErrorKind::TimedOut));
+    assert!(started.elapsed() >= Duration::from_millis(300));
+    pair.link.set_dead(pair.v4.ip(), false);
+    pair.connect(pair.v4)?;
+    Ok(())
+}
+
+#[test]
+fn a_bottleneck_limits_bulk_and_loses_nothing_it_should_not() -> Result<()> {
+    let Some(_turn) = take_turn(&["tcpdump"])? else {
+        return Ok(());
+    };
+    let pair = Pair::start()?;
+    let bulk = |bytes: usize| -> Result<Duration> {
+        let mut stream = pair.connect(pair.v4)?;
+        let started = Instant::now();
+        let mut sender = stream.try_clone()?;
+        let writer = thread::spawn(move || sender.write_all(&vec![7; bytes]));
+        let mut received = vec![0; bytes];
+        stream.read_exact(&mut received)?;
+        assert!(received.iter().all(|byte| *byte == 7));
+        writer.join().unwrap()?;
+        Ok(started.elapsed())
+    };
+    let free = bulk(4_000_000)?;
+    let rate = Impairment::default().with_rate(20_000_000, Duration::from_millis(50));
+    pair.link.set(CLIENT, SERVER, rate);
+    let narrow = bulk(1_000_000)?;
+    println!(
+        "4 MB freely: {free:?}; 1 MB at 20 Mbit/s: {narrow:?}; {:?}",
+        pair.link.stats()
+    );
+    // 8 Mbit at 20 Mbit/s.
+    assert!(narrow >= Duration::from_millis(390), "{narrow:?}");
+    Ok(())
+}
+
+#[test]
+fn namespaces_and_devices_are_gone_after_a_panic() -> Result<()> {
+    let Some(_turn) = take_turn(&[])? else {
+        return Ok(());
+    };
+    let mut names = Vec::new();
+    let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        let pair = Pair::start().unwrap();
+        names.push(pair.client.path());
+        assert!(names[0].exists());
+        panic!("on purpose");
+    }));
+    assert!(outcome.is_err());
+    assert!(!names[0].exists());
+    Ok(())
+}
