@@ -5,14 +5,19 @@
 //! namespaces it makes, and takes down what it made when its value is dropped, also by a panic. What a killed process
 //! left behind is removed by the next one that starts.
 
+pub mod apiserver;
 pub mod capture;
+pub mod etcd;
+pub mod lab;
 pub mod link;
 pub mod netns;
+pub mod pki;
 pub mod segment;
 mod turn;
 mod unique;
 
 pub use capture::Capture;
+pub use lab::Lab;
 pub use link::{Impairment, Link, NodeId};
 pub use netns::Namespace;
 pub use turn::{Turn, take_turn};

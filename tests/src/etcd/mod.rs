@@ -1,0 +1,9 @@
+//! A real etcd cluster, set up as kubeadm sets it up.
+
+mod cluster;
+mod member;
+mod metrics;
+
+pub use cluster::EtcdCluster;
+pub use member::{CLIENT_PORT, EtcdMember, METRICS_PORT, PEER_PORT};
+pub use metrics::Metrics;
