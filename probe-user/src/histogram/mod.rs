@@ -8,19 +8,40 @@ use probe_common::bucket;
 /// A distribution of one measure at one target. Values are microseconds, at two significant digits.
 pub type Distribution = Histogram<u64>;
 
-static EMPTY: LazyLock<Distribution> = LazyLock::new(|| {
+/// Values below this take the layout's linear part only, which is all an empty distribution allocates.
+const LINEAR: u64 = (1 << bucket::LINEAR_BITS) - 1;
+
+static EMPTY: LazyLock<Distribution> = LazyLock::new(|| bounded(LINEAR));
+
+fn bounded(highest: u64) -> Distribution {
     #[allow(
         clippy::expect_used,
-        reason = "constants inside hdrhistogram's limits; the tests build it"
+        reason = "constants inside hdrhistogram's limits; the tests build them"
     )]
-    Histogram::new_with_bounds(1, u64::from(bucket::MAX_VALUE_US), 2)
-        .expect("valid constant bounds")
-});
+    Histogram::new_with_bounds(1, highest, 2).expect("valid constant bounds")
+}
 
-/// An empty distribution with the kernel side's range and precision.
+/// An empty distribution with the kernel side's precision.
+///
+/// It starts at 2 KiB and grows with what is recorded (20 KiB at most): most measures of most targets stay empty.
+/// Record with [`record`]: hdrhistogram's `saturating_record` would clamp instead of growing.
 #[must_use]
 pub fn empty() -> Distribution {
-    EMPTY.clone()
+    let mut distribution = EMPTY.clone();
+    distribution.auto(true);
+    distribution
+}
+
+/// An empty distribution over the kernel side's whole range, for formats whose header tells the range.
+#[must_use]
+pub fn full_range() -> Distribution {
+    bounded(u64::from(bucket::MAX_VALUE_US))
+}
+
+/// Counts `count` samples of `value_us`; values beyond the kernel side's range are counted as its largest.
+pub fn record(distribution: &mut Distribution, value_us: u64, count: u64) {
+    // Growing fails only where a usize cannot index 2560 buckets.
+    let _ = distribution.record_n(value_us.min(u64::from(bucket::MAX_VALUE_US)), count);
 }
 
 /// Turns `counts`, one per kernel-side bucket, into a distribution.
@@ -32,7 +53,11 @@ pub fn from_buckets(counts: &[u64]) -> Distribution {
     let mut histogram = empty();
     for (index, &count) in (0..bucket::BUCKETS).zip(counts) {
         if count > 0 {
-            histogram.saturating_record_n(u64::from(bucket::lowest_value_of(index)), count);
+            record(
+                &mut histogram,
+                u64::from(bucket::lowest_value_of(index)),
+                count,
+            );
         }
     }
     histogram
@@ -44,8 +69,7 @@ mod tests {
 
     #[test]
     fn the_kernel_buckets_are_hdrhistograms_buckets() {
-        let mut histogram = empty();
-        histogram.auto(false);
+        let histogram = full_range();
         assert_eq!(histogram.distinct_values(), bucket::BUCKETS as usize);
         for index in 0..bucket::BUCKETS {
             let low = u64::from(bucket::lowest_value_of(index));
@@ -59,6 +83,19 @@ mod tests {
                 }
             );
         }
+    }
+
+    #[test]
+    fn an_empty_distribution_grows_to_the_whole_range_and_no_further() {
+        let mut histogram = empty();
+        assert_eq!(histogram.distinct_values(), 256);
+        record(&mut histogram, u64::MAX, 2);
+        record(&mut histogram, 12_000, 1);
+        assert_eq!(histogram.distinct_values(), bucket::BUCKETS as usize);
+        assert_eq!(histogram.max(), u64::from(bucket::MAX_VALUE_US));
+        let mut full = full_range();
+        full.add(&histogram).unwrap();
+        assert_eq!(full.len(), 3);
     }
 
     #[test]

@@ -1,21 +1,35 @@
 //! Results on their way out: one data model, one file per format.
 
+mod distribution;
+mod event;
+mod exporter;
 mod finding;
+mod interval;
 mod json;
 mod model;
+#[cfg(test)]
+pub(crate) mod samples;
+mod stream;
 mod table;
 mod target;
+mod timestamp;
 
 use std::io::{self, Write};
 
+pub use distribution::{DistributionReport, Quantiles};
+pub use event::{EventReport, Process};
+pub use exporter::{ExportError, Exporter, Exporters, Flow};
 pub use finding::FindingReport;
+pub use interval::{Interval, IntervalReport};
 pub use json::Json;
 pub use model::{Kind, ObserverReport, Report, Schema};
+pub use stream::{JsonLines, VerdictOnly};
 pub use table::{Marks, Table};
-pub use target::{DistributionReport, EtcdProbeReport, TargetReport};
+pub use target::{Connections, EtcdProbeReport, MeasuredReport, ProbeStages, TargetReport};
+pub use timestamp::Timestamp;
 
-/// Writes a report in one format.
-pub trait Exporter {
+/// A verdict in one format.
+pub trait Render {
     /// Writes `report` to `out`.
     ///
     /// # Errors

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{EtcdProbeReport, FindingReport, TargetReport};
+use super::{EtcdProbeReport, FindingReport, TargetReport, Timestamp};
 use crate::measure::TargetMeasurement;
 use crate::verdict::RunVerdict;
 
@@ -20,10 +20,14 @@ pub enum Schema {
 pub enum Kind {
     /// A whole run.
     Verdict,
+    /// One interval of a run that goes on.
+    Interval,
+    /// Something that happened to one connection.
+    Event,
 }
 
 /// What is said about the observer itself.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct ObserverReport {
     /// Kernel release.
     pub kernel: String,
@@ -31,6 +35,14 @@ pub struct ObserverReport {
     pub rtt_source: String,
     /// Events that found the ring buffer full.
     pub events_lost: u64,
+    /// Events left out by the rate limit.
+    pub events_suppressed: u64,
+    /// Connections seen on watched ports.
+    pub flows_seen: u64,
+    /// Connections the kernel side had no memory to follow; their samples are missing.
+    pub flows_untracked: u64,
+    /// RTT samples whose two ways of reading them disagreed.
+    pub raw_disagreements: u64,
     /// Histogram slots in use.
     pub slots_used: u64,
     /// Connections that got no slot of their own.
@@ -50,8 +62,8 @@ pub struct Report {
     pub schema: Schema,
     /// What this is.
     pub kind: Kind,
-    /// When, RFC 3339, UTC.
-    pub time: String,
+    /// When it was said.
+    pub time: Timestamp,
     /// This node's name.
     pub node: String,
     /// `pass`, `warn`, `inconclusive` or `fail`.
@@ -83,7 +95,7 @@ impl Report {
         Self {
             schema: Schema::V1,
             kind: Kind::Verdict,
-            time: humantime::format_rfc3339_seconds(time).to_string(),
+            time: Timestamp(time),
             node: node.to_owned(),
             verdict: verdict.verdict.name(),
             duration_us: crate::measure::micros(duration),
@@ -91,7 +103,7 @@ impl Report {
                 .iter()
                 .zip(&verdict.targets)
                 .map(|(measurement, judged)| {
-                    TargetReport::new(measurement, judged, &observer.rtt_source)
+                    TargetReport::new(measurement.clone(), judged, &observer.rtt_source)
                 })
                 .collect(),
             findings: verdict.findings.iter().map(FindingReport::new).collect(),

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use anstyle::{AnsiColor, Style};
 
-use super::{Exporter, FindingReport, Report, TargetReport};
+use super::{FindingReport, Render, Report, TargetReport};
 use crate::verdict::FindingState;
 
 const GREEN: Style = AnsiColor::Green.on_default();
@@ -92,12 +92,13 @@ impl Table {
     }
 
     fn target(self, out: &mut dyn Write, target: &TargetReport) -> io::Result<()> {
-        let host = target
+        let measured = &target.measured;
+        let host = measured
             .host
             .as_ref()
             .map(|host| format!(" ({host})"))
             .unwrap_or_default();
-        Self::category(out, &format!("{} {}{host}", target.role, target.target))?;
+        Self::category(out, &format!("{} {}{host}", measured.role, measured.target))?;
         for finding in &target.findings {
             self.finding(out, finding)?;
         }
@@ -122,7 +123,7 @@ impl Table {
     }
 }
 
-impl Exporter for Table {
+impl Render for Table {
     fn write(&self, report: &Report, out: &mut dyn Write) -> io::Result<()> {
         self.environment(out, report)?;
         for target in &report.targets {

@@ -2,54 +2,11 @@
 
 use serde::Serialize;
 
-use super::FindingReport;
-use crate::histogram::Distribution;
+use super::{DistributionReport, FindingReport};
 use crate::measure::{Counters, TargetMeasurement, micros};
 use crate::probe::{ClientCertificate, ProbeReport, TlsState};
 use crate::target::{RoleName, Side};
 use crate::verdict::{TargetVerdict, Verdict};
-
-/// A distribution's quantiles, microseconds; without samples only the count.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-#[allow(missing_docs, reason = "the names are the quantiles, with their unit")]
-pub struct DistributionReport {
-    /// Where the samples come from; only for `segment`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub source: Option<String>,
-    pub count: u64,
-    #[serde(flatten)]
-    pub quantiles: Option<Quantiles>,
-}
-
-/// The quantiles every output shows.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[allow(missing_docs, reason = "the names are the quantiles, with their unit")]
-pub struct Quantiles {
-    pub min_us: u64,
-    pub p50_us: u64,
-    pub p90_us: u64,
-    pub p99_us: u64,
-    pub max_us: u64,
-}
-
-impl DistributionReport {
-    /// The written form of `distribution`.
-    #[must_use]
-    pub fn new(distribution: &Distribution, source: Option<&str>) -> Self {
-        let at = |quantile| distribution.value_at_quantile(quantile);
-        Self {
-            source: source.map(str::to_owned),
-            count: distribution.len(),
-            quantiles: (!distribution.is_empty()).then(|| Quantiles {
-                min_us: distribution.min(),
-                p50_us: at(0.5),
-                p90_us: at(0.9),
-                p99_us: at(0.99),
-                max_us: distribution.max(),
-            }),
-        }
-    }
-}
 
 /// Connections by outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -191,13 +148,13 @@ impl EtcdProbeReport {
     }
 }
 
-/// One target, in the JSON shape.
+/// What was measured at one target, in the JSON shape.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[allow(
     missing_docs,
     reason = "the names are the measures of docs/measurements.md"
 )]
-pub struct TargetReport {
+pub struct MeasuredReport {
     pub role: &'static str,
     /// The address dialled.
     pub target: String,
@@ -206,17 +163,78 @@ pub struct TargetReport {
     pub host: Option<String>,
     /// `client` or `server`.
     pub side: &'static str,
-    pub verdict: &'static str,
     pub handshake: DistributionReport,
     pub path: DistributionReport,
     pub connect: DistributionReport,
     pub segment: DistributionReport,
+    /// The smallest segment RTT of each connection within one interval.
+    pub segment_min: DistributionReport,
     pub connections: Connections,
     pub syn_retransmits: u64,
     pub retransmits: u64,
     pub segments_out: u64,
+    /// Connections counted here because no slot of their own was left.
+    pub overflowed: u64,
+}
+
+impl MeasuredReport {
+    /// The written form of a measurement; its distributions move, they are not copied.
+    #[must_use]
+    pub fn new(measurement: TargetMeasurement, rtt_source: &str) -> Self {
+        let TargetMeasurement {
+            target,
+            side,
+            distributions,
+            counters,
+            probe: _,
+        } = measurement;
+        let named = target.spec.host.parse::<std::net::IpAddr>().is_err();
+        Self {
+            role: target.spec.role.name(),
+            target: target.to_string(),
+            host: named.then_some(target.spec.host),
+            side: match side {
+                Side::Client => "client",
+                Side::Server => "server",
+            },
+            handshake: DistributionReport::new(distributions.handshake),
+            path: DistributionReport::new(distributions.path),
+            connect: DistributionReport::new(distributions.connect),
+            segment: DistributionReport::with_source(distributions.segment, rtt_source),
+            segment_min: DistributionReport::with_source(distributions.segment_min, rtt_source),
+            connections: Connections::from(&counters),
+            syn_retransmits: counters.syn_retransmits,
+            retransmits: counters.retransmits,
+            segments_out: counters.segments_out,
+            overflowed: counters.overflowed,
+        }
+    }
+
+    /// Every measure with its name, in the order of docs/measurements.md.
+    pub fn measures(&self) -> impl Iterator<Item = (&'static str, &DistributionReport)> {
+        [
+            ("handshake", &self.handshake),
+            ("path", &self.path),
+            ("connect", &self.connect),
+            ("segment", &self.segment),
+            ("segment_min", &self.segment_min),
+        ]
+        .into_iter()
+    }
+}
+
+/// One target and its verdict, in the JSON shape.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct TargetReport {
+    /// What was measured.
+    #[serde(flatten)]
+    pub measured: MeasuredReport,
+    /// `pass`, `warn`, `inconclusive` or `fail`.
+    pub verdict: &'static str,
+    /// What our own connection found.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub probe: Option<ProbeStages>,
+    /// One per check.
     pub findings: Vec<FindingReport>,
     /// For the formats that draw it.
     #[serde(skip)]
@@ -226,31 +244,13 @@ pub struct TargetReport {
 impl TargetReport {
     /// The written form of a target and its verdict.
     #[must_use]
-    pub fn new(measurement: &TargetMeasurement, judged: &TargetVerdict, rtt_source: &str) -> Self {
-        let target = &measurement.target;
-        let distributions = &measurement.distributions;
-        let plain = |distribution| DistributionReport::new(distribution, None);
-        let named = target.spec.host.parse::<std::net::IpAddr>().is_err();
+    pub fn new(measurement: TargetMeasurement, judged: &TargetVerdict, rtt_source: &str) -> Self {
         Self {
-            role: target.spec.role.name(),
-            target: target.to_string(),
-            host: named.then(|| target.spec.host.clone()),
-            side: match measurement.side {
-                Side::Client => "client",
-                Side::Server => "server",
-            },
             verdict: judged.verdict.name(),
-            handshake: plain(&distributions.handshake),
-            path: plain(&distributions.path),
-            connect: plain(&distributions.connect),
-            segment: DistributionReport::new(&distributions.segment, Some(rtt_source)),
-            connections: Connections::from(&measurement.counters),
-            syn_retransmits: measurement.counters.syn_retransmits,
-            retransmits: measurement.counters.retransmits,
-            segments_out: measurement.counters.segments_out,
             probe: measurement.probe.as_ref().map(ProbeStages::new),
             findings: judged.findings.iter().map(FindingReport::new).collect(),
             worst: judged.verdict,
+            measured: MeasuredReport::new(measurement, rtt_source),
         }
     }
 }

@@ -72,7 +72,7 @@ fn ordered(sequence: &[u32], policy: &Policy) -> Option<Median> {
     };
     let mut counted = histogram::empty();
     for &sample in sequence {
-        counted.saturating_record(u64::from(sample));
+        histogram::record(&mut counted, u64::from(sample), 1);
     }
     let plain = quantile_bounds(&counted, 0.5, policy.alpha(), policy.alpha());
     Some(Median {

@@ -1,0 +1,165 @@
+//! Reports the tests of every format share: what a join over a 10 ms link looks like.
+
+use std::net::SocketAddr;
+use std::time::{Duration, SystemTime};
+
+use crate::histogram;
+use crate::measure::{Counters, Distributions, TargetMeasurement};
+use crate::output::{EventReport, Interval, IntervalReport, ObserverReport, Process, Report};
+use crate::output::{Kind, Schema, Timestamp};
+use crate::target::{Role, Side, Target, TargetSpec};
+use crate::verdict::{Finding, FindingState, RunVerdict, TargetVerdict, Unit, Verdict};
+
+/// 2026-12-01T20:00:00Z.
+pub(crate) fn time() -> SystemTime {
+    SystemTime::UNIX_EPOCH + Duration::from_hours(498_932)
+}
+
+/// A target whose RTT is `rtt_us`, with `n` connections.
+pub(crate) fn target(role: Role, address: &str, rtt_us: u64, n: u64) -> TargetMeasurement {
+    let address: SocketAddr = address.parse().unwrap();
+    let mut distributions = Distributions::default();
+    for i in 0..n {
+        let spread = i * 37 % 400;
+        histogram::record(&mut distributions.handshake, rtt_us + spread, 1);
+        histogram::record(&mut distributions.connect, rtt_us + spread + 30, 1);
+        histogram::record(&mut distributions.segment_min, rtt_us + 20, 1);
+        for j in 0..10 {
+            let thinking = if j == 9 { 40_000 } else { j * 90 };
+            histogram::record(&mut distributions.segment, rtt_us + spread + thinking, 1);
+        }
+    }
+    TargetMeasurement {
+        target: Target {
+            spec: TargetSpec {
+                role,
+                host: address.ip().to_string(),
+                port: address.port(),
+            },
+            address: Some(address),
+        },
+        side: Side::Client,
+        distributions,
+        counters: Counters {
+            opened: n + 1,
+            established: n,
+            refused: 1,
+            syn_retransmits: 2,
+            retransmits: 3,
+            segments_out: n * 12,
+            closed: n,
+            ..Counters::default()
+        },
+        probe: None,
+    }
+}
+
+fn targets(n: u64) -> Vec<TargetMeasurement> {
+    vec![
+        target(Role::EtcdClient, "10.1.0.2:2379", 10_050, n),
+        target(Role::EtcdPeer, "[fd00::2]:2380", 10_120, n),
+        target(Role::ApiServer, "10.1.0.9:6443", 900, 4 * n),
+    ]
+}
+
+fn finding() -> Finding {
+    Finding {
+        id: "etcd-rtt-median",
+        state: FindingState::Pass,
+        measure: Some(probe_common::cells::Measure::Handshake),
+        quantile: Some(0.5),
+        n: 6,
+        value: Some(10_111),
+        lower: Some(10_047),
+        upper: Some(10_175),
+        limit: Some(100_000),
+        unit: Unit::Micros,
+        source: "etcd election timeout / 10".to_owned(),
+        text: "handshake RTT median 10.1 ms (n=6) is within 50 ms".to_owned(),
+        hint: String::new(),
+    }
+}
+
+fn judged(targets: &[TargetMeasurement]) -> RunVerdict {
+    RunVerdict {
+        verdict: Verdict::Pass,
+        findings: Vec::new(),
+        targets: targets
+            .iter()
+            .map(|_| TargetVerdict {
+                verdict: Verdict::Pass,
+                findings: vec![finding()],
+            })
+            .collect(),
+    }
+}
+
+pub(crate) fn observer() -> ObserverReport {
+    ObserverReport {
+        kernel: "6.18.44".to_owned(),
+        rtt_source: "raw".to_owned(),
+        events_lost: 5,
+        slots_used: 9,
+        flows_seen: 81,
+        rss_bytes: 9 << 20,
+        rss_peak_bytes: 29 << 20,
+        cgroup: "/sys/fs/cgroup".to_owned(),
+        ..ObserverReport::default()
+    }
+}
+
+/// Interval number `n` (1 is the first) of ten seconds.
+pub(crate) fn interval_number(n: u64) -> IntervalReport {
+    let measured = targets(6);
+    let ten = Duration::from_secs(10);
+    IntervalReport::new(Interval {
+        node: "cp-4",
+        end: time() + ten * u32::try_from(n).unwrap(),
+        length: ten,
+        elapsed: ten * u32::try_from(n).unwrap(),
+        phase: Some("etcd"),
+        verdict: &judged(&measured),
+        measured,
+        totals: targets(6 * n),
+        observer: observer(),
+    })
+}
+
+pub(crate) fn interval() -> IntervalReport {
+    interval_number(1)
+}
+
+pub(crate) fn event() -> EventReport {
+    EventReport {
+        schema: Schema::V1,
+        kind: Kind::Event,
+        time: Timestamp(time()),
+        node: "cp-4".to_owned(),
+        phase: None,
+        event: "failed",
+        outcome: "refused",
+        role: "etcd-client",
+        target: "10.1.0.2:2379".to_owned(),
+        side: "client",
+        waited_us: 10_311,
+        syn_retransmits: 0,
+        process: Some(Process {
+            name: "kubeadm".to_owned(),
+            pid: 4711,
+        }),
+        left_out: 0,
+    }
+}
+
+pub(crate) fn verdict() -> Report {
+    let measured = targets(6);
+    let verdict = judged(&measured);
+    Report::of_run(
+        "cp-4",
+        time(),
+        Duration::from_millis(870),
+        &measured,
+        &verdict,
+        observer(),
+    )
+}
