@@ -38,7 +38,7 @@ mod tests {
         while stream.write(&block).is_ok() {}
         assert!(unsent_and_unacked(stream.as_fd()).unwrap() > 0);
         let (mut peer, _) = listener.accept().unwrap();
-        std::thread::spawn(move || std::io::copy(&mut peer, &mut std::io::sink()));
+        std::thread::spawn(move || io::copy(&mut peer, &mut io::sink()));
         let patience = Instant::now() + Duration::from_secs(10);
         while unsent_and_unacked(stream.as_fd()).unwrap() > 0 {
             assert!(Instant::now() < patience, "never acknowledged");

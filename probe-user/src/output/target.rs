@@ -97,6 +97,7 @@ impl ProbeStages {
             },
             client_certificate: match probe.client_certificate {
                 ClientCertificate::NotGiven => "not given",
+                ClientCertificate::Withheld => "withheld",
                 ClientCertificate::Accepted => "accepted",
                 ClientCertificate::Rejected(_) => "rejected",
                 ClientCertificate::NotReached => "not reached",

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::tls::CertificateFacts;
+
 /// A part of a probe, in the order they happen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Stage {
@@ -44,6 +46,8 @@ pub enum TlsState {
 pub enum ClientCertificate {
     /// None was given; what a joining node usually has.
     NotGiven,
+    /// One was given and kept back, because no CA was given to verify the server with first.
+    Withheld,
     /// One was given and the server raised no objection.
     Accepted,
     /// The server refused it; the text is the TLS alert's.
@@ -57,8 +61,8 @@ pub enum ClientCertificate {
 pub struct ProbeFailure {
     /// The stage that failed.
     pub stage: Stage,
-    /// A word for the `probe.result` field: `unresolved`, `refused`, `timed_out`, `unreachable`, `reset`, `no_tls`,
-    /// `untrusted`, `name_mismatch`, `tls_failed`, `request_failed`, `unhealthy`.
+    /// A word for the `probe.result` field: `unresolved`, `local_error`, `refused`, `timed_out`, `unreachable`,
+    /// `reset`, `no_tls`, `untrusted`, `name_mismatch`, `not_valid_now`, `tls_failed`, `request_failed`, `unhealthy`.
     pub result: &'static str,
     /// The sentence.
     pub text: String,
@@ -71,7 +75,7 @@ pub struct EtcdAnswer {
     pub revision: Option<i64>,
     /// The answering member's id.
     pub member_id: Option<u64>,
-    /// `ok` or `permission denied`.
+    /// `ok`, `permission denied`, or `learner` for a member that has not been promoted yet and answers no reads.
     pub result: &'static str,
 }
 
@@ -82,6 +86,10 @@ pub struct ProbeReport {
     pub stages: Stages,
     /// How far the server could be trusted.
     pub tls: TlsState,
+    /// `1.2` or `1.3`, where a handshake was completed.
+    pub tls_version: Option<&'static str>,
+    /// What the server's certificate says, trusted or not.
+    pub server_certificate: Option<CertificateFacts>,
     /// What became of the client certificate.
     pub client_certificate: ClientCertificate,
     /// Path samples in the order they were taken, microseconds.
@@ -96,4 +104,36 @@ pub struct ProbeReport {
     pub http_status: Option<u16>,
     /// Why the probe ended early; `None` when it did all it could with the credentials it had.
     pub failure: Option<ProbeFailure>,
+}
+
+impl ProbeReport {
+    /// The report of a probe that has not reached anything yet.
+    #[must_use]
+    pub fn new(dns: Option<Duration>) -> Self {
+        Self {
+            stages: Stages {
+                dns,
+                ..Stages::default()
+            },
+            tls: TlsState::NotReached,
+            tls_version: None,
+            server_certificate: None,
+            client_certificate: ClientCertificate::NotReached,
+            path_sequence: Vec::new(),
+            chunks: 0,
+            attempts: 1,
+            etcd: None,
+            http_status: None,
+            failure: None,
+        }
+    }
+
+    /// The report of a probe that ended before it began.
+    #[must_use]
+    pub fn failed(dns: Option<Duration>, failure: ProbeFailure) -> Self {
+        Self {
+            failure: Some(failure),
+            ..Self::new(dns)
+        }
+    }
 }

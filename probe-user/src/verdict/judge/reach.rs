@@ -104,6 +104,11 @@ fn client_certificate(measured: &TargetMeasurement, probe: &ProbeReport) -> Opti
             FindingState::Skipped,
             "no client certificate was given, as is usual before a join; the network is measured without one",
         ),
+        ClientCertificate::Withheld => Finding::plain(
+            ID,
+            FindingState::Skipped,
+            "a client certificate was given without a CA, so it was kept back: the server cannot be verified first",
+        ),
         ClientCertificate::Accepted => Finding::plain(
             ID,
             FindingState::Pass,

@@ -41,10 +41,7 @@ fn at_host(role: Role, host: &str, path_us: &[u32]) -> TargetMeasurement {
             client_certificate: ClientCertificate::NotGiven,
             path_sequence: path_us.to_vec(),
             chunks: 16,
-            attempts: 1,
-            etcd: None,
-            http_status: None,
-            failure: None,
+            ..ProbeReport::new(None)
         }),
     }
 }

@@ -1,0 +1,169 @@
+//! The one request an API server is sent.
+
+use std::pin::pin;
+use std::time::Duration;
+
+use http::header::{ACCEPT, CONNECTION, HOST, USER_AGENT};
+use http::{Method, Request, StatusCode, Version};
+use http_body_util::{BodyExt, Empty, Limited};
+use hyper::body::Bytes;
+use hyper::client::conn::http1;
+use hyper_util::rt::TokioIo;
+use tokio::io::AsyncWriteExt;
+use tokio::time::{Instant, timeout, timeout_at};
+use tokio_rustls::client::TlsStream;
+
+use super::report::{ProbeFailure, ProbeReport, Stage};
+use super::text;
+use super::wire::WireStream;
+use crate::target::Target;
+
+/// The longest answer that is read: `/readyz` names each failing check, about 40 bytes each.
+const LONGEST_BODY: usize = 64 * 1024;
+
+/// How long a connection may take to give the stream back once its answer is complete.
+const PARTING: Duration = Duration::from_millis(50);
+
+/// An answer, as far as it matters.
+struct Answer {
+    status: StatusCode,
+    body: Bytes,
+}
+
+/// Sends one `GET /readyz`, without credentials, and judges the answer.
+pub(super) async fn readyz(
+    target: &Target,
+    stream: TlsStream<WireStream>,
+    until: Instant,
+    report: &mut ProbeReport,
+) -> Result<(), ProbeFailure> {
+    let started = Instant::now();
+    let failure = |result, text| ProbeFailure {
+        stage: Stage::Request,
+        result,
+        text,
+    };
+    let outcome = timeout_at(until, exchange(target, stream)).await;
+    let took = started.elapsed();
+    report.stages.request = Some(took);
+    let answer = match outcome {
+        Ok(Ok(answer)) => answer,
+        Ok(Err(reason)) => {
+            return Err(failure(
+                "request_failed",
+                format!(
+                    "{target} did not answer GET /readyz: {reason}; check that an API server listens there"
+                ),
+            ));
+        }
+        Err(_) => {
+            return Err(failure(
+                "timed_out",
+                format!(
+                    "{target} did not answer GET /readyz within {}: the API server hangs or is overloaded; see its log",
+                    text::span(took)
+                ),
+            ));
+        }
+    };
+    report.http_status = Some(answer.status.as_u16());
+    let status = answer.status.as_u16();
+    let said = reason(&answer.body);
+    match answer.status {
+        status if status.is_success() => Ok(()),
+        // Anonymous requests are turned off: the API server itself said so.
+        StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => Ok(()),
+        status_code if status_code.is_server_error() => Err(failure(
+            "unhealthy",
+            format!(
+                "{target} answers, but is not ready (HTTP {status}: {said}); see the API server's log"
+            ),
+        )),
+        StatusCode::TOO_MANY_REQUESTS => Err(failure(
+            "unhealthy",
+            format!(
+                "{target} turns requests away (HTTP 429: {said}): the API server is overloaded; try again later"
+            ),
+        )),
+        _ => Err(failure(
+            "request_failed",
+            format!(
+                "{target} answered GET /readyz with HTTP {status} ({said}), which is no API server's answer; check the \
+                 address"
+            ),
+        )),
+    }
+}
+
+async fn exchange(target: &Target, stream: TlsStream<WireStream>) -> Result<Answer, String> {
+    let explain = |error: hyper::Error| explain(&error);
+    let request = Request::builder()
+        .method(Method::GET)
+        .uri("/readyz")
+        .version(Version::HTTP_11)
+        .header(HOST, host(target))
+        .header(USER_AGENT, concat!("joinprobe/", env!("CARGO_PKG_VERSION")))
+        .header(ACCEPT, "*/*")
+        // The server closes first, or at least expects us to.
+        .header(CONNECTION, "close")
+        .body(Empty::<Bytes>::new())
+        .map_err(|error| error.to_string())?;
+    let (mut sender, connection) = http1::handshake(TokioIo::new(stream))
+        .await
+        .map_err(explain)?;
+    let answer = async move {
+        let response = sender.send_request(request).await.map_err(explain)?;
+        let status = response.status();
+        let body = Limited::new(response.into_body(), LONGEST_BODY)
+            .collect()
+            .await
+            // The status has said it already.
+            .map_or_else(|_| Bytes::new(), http_body_util::Collected::to_bytes);
+        Ok::<_, String>(Answer { status, body })
+    };
+    let mut answer = pin!(answer);
+    let mut connection = pin!(connection.without_shutdown());
+    // The connection only moves while it is polled, and may end before its answer has been taken.
+    let (answer, ended) = tokio::select! {
+        biased;
+        ended = &mut connection => (answer.await?, Ok(ended)),
+        answer = &mut answer => (answer?, timeout(PARTING, &mut connection).await),
+    };
+    if let Ok(Ok(parts)) = ended {
+        // close_notify: the server then knows that nothing was cut off.
+        let _ = parts.io.into_inner().shutdown().await;
+    }
+    Ok(answer)
+}
+
+/// The Host header: as written by the user, without a zone.
+fn host(target: &Target) -> String {
+    let spec = &target.spec;
+    match spec.host.split_once('%') {
+        Some((address, _zone)) => format!("[{address}]:{}", spec.port),
+        None => spec.to_string(),
+    }
+}
+
+fn explain(error: &hyper::Error) -> String {
+    if error.is_incomplete_message() || error.is_closed() {
+        "it closed the connection".to_owned()
+    } else if error.is_parse() {
+        "what it sent is not HTTP".to_owned()
+    } else {
+        error.to_string()
+    }
+}
+
+/// The line that says what is wrong: `/readyz` marks failing checks with `[-]`.
+fn reason(body: &[u8]) -> String {
+    let failing = body
+        .split(|byte| *byte == b'\n')
+        .find(|line| line.starts_with(b"[-]"));
+    let line = text::first_line(failing.unwrap_or(body));
+    if line.is_empty() {
+        "no text".to_owned()
+    } else {
+        line
+    }
+}

@@ -1,0 +1,288 @@
+//! Says why a TLS handshake failed.
+
+use std::io;
+use std::time::Duration;
+
+use rustls::pki_types::UnixTime;
+use rustls::{AlertDescription, CertificateError, Error};
+
+use super::alert;
+use super::pacing::Interruption;
+use super::report::{ProbeFailure, ProbeReport, Stage};
+use super::text;
+use super::wire::Wire;
+use crate::target::{Role, Target};
+use crate::tls::{ClientTls, utc};
+
+fn failure(result: &'static str, text: String) -> ProbeFailure {
+    ProbeFailure {
+        stage: Stage::Tls,
+        result,
+        text,
+    }
+}
+
+/// TLS record types, RFC 8446 section 5.1: nothing else opens a TLS conversation.
+fn is_tls(heard: &[u8]) -> bool {
+    heard
+        .first()
+        .is_none_or(|byte| (0x14..=0x18).contains(byte))
+}
+
+/// An error that has no cause a user could know.
+pub(super) fn unexpected(target: &Target, reason: &str) -> ProbeFailure {
+    failure(
+        "tls_failed",
+        format!("TLS with {target} failed: {reason}; check what listens there"),
+    )
+}
+
+/// The time ran out.
+pub(super) fn silence(target: &Target, wire: &Wire, waited: Duration) -> ProbeFailure {
+    let heard = wire.heard();
+    if !is_tls(&heard) {
+        return plain_text(target, &heard);
+    }
+    let waited = text::span(waited);
+    let text = if heard.is_empty() {
+        format!(
+            "{target} accepted the connection and did not answer the TLS ClientHello within {waited}: its server hangs \
+             or is overloaded, or something on the way accepts connections in its place; check the server's log, and \
+             try --no-pacing"
+        )
+    } else {
+        format!(
+            "{target} stopped in the middle of the TLS handshake for {waited}: its server hangs, or large segments are \
+             lost on the way (path MTU); check the server's log and the MTU"
+        )
+    };
+    failure("timed_out", text)
+}
+
+/// The ClientHello did not get through.
+pub(super) fn interrupted(
+    target: &Target,
+    chunks: u32,
+    most: u32,
+    interruption: Interruption,
+) -> ProbeFailure {
+    let pieces = if most > 1 {
+        format!("after {chunks} pieces of the TLS ClientHello")
+    } else {
+        "before it had the whole TLS ClientHello".to_owned()
+    };
+    let remedy = if most > 1 {
+        "; a load balancer without a healthy backend does that; if something on the way wants the ClientHello in one \
+         piece, use --no-pacing"
+    } else {
+        "; a load balancer without a healthy backend does that"
+    };
+    match interruption {
+        Interruption::Stalled(waited) => failure(
+            "timed_out",
+            format!(
+                "{target} accepted the connection and acknowledged nothing for {} {pieces}: segments are lost on the \
+                 way, or the host died; check the path's loss and firewalls that track connections",
+                text::span(waited)
+            ),
+        ),
+        Interruption::Ended | Interruption::Spoke => failure(
+            "reset",
+            format!("{target} closed the connection {pieces}{remedy}"),
+        ),
+        Interruption::Broken(error) => failure(
+            "reset",
+            format!(
+                "the connection to {target} broke {pieces} ({}){remedy}",
+                text::plain(&error)
+            ),
+        ),
+    }
+}
+
+fn plain_text(target: &Target, heard: &[u8]) -> ProbeFailure {
+    let service = text::service(target.spec.role);
+    failure(
+        "no_tls",
+        format!(
+            "{target} speaks no TLS (it sent `{}`): it is no {service}, or one that serves plain http; check the port \
+             and the server's URLs",
+            text::first_line(heard)
+        ),
+    )
+}
+
+/// Any other end of a handshake.
+pub(super) fn explain(
+    target: &Target,
+    tls: &ClientTls,
+    wire: &Wire,
+    report: &ProbeReport,
+    error: &io::Error,
+) -> ProbeFailure {
+    let heard = wire.heard();
+    let Some(tls_error) = alert::tls_error(error) else {
+        return broken(target, &heard, error);
+    };
+    match tls_error {
+        Error::InvalidCertificate(reason) => certificate(target, tls, report, reason),
+        _ if !is_tls(&heard) => plain_text(target, &heard),
+        Error::AlertReceived(alert) => alerted(target, *alert),
+        Error::PeerIncompatible(reason) => failure(
+            "tls_failed",
+            format!(
+                "{target} and joinprobe have no TLS version or cipher in common ({reason:?}); TLS 1.2 or 1.3 with an \
+                 ECDHE cipher is needed: check the server's TLS settings"
+            ),
+        ),
+        other => unexpected(target, &other.to_string()),
+    }
+}
+
+fn broken(target: &Target, heard: &[u8], error: &io::Error) -> ProbeFailure {
+    let reset = matches!(
+        error.kind(),
+        io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe
+    );
+    if !reset && error.kind() != io::ErrorKind::UnexpectedEof {
+        return unexpected(target, &text::plain(error));
+    }
+    let how = if reset { "reset" } else { "closed" };
+    if heard.is_empty() {
+        let service = text::service(target.spec.role);
+        return failure(
+            if reset { "reset" } else { "no_tls" },
+            format!(
+                "{target} {how} the connection in answer to a TLS ClientHello: it is no {service}, or one that serves \
+                 plain http, or a load balancer without a healthy backend; check the port and the server's URLs"
+            ),
+        );
+    }
+    if !is_tls(heard) {
+        return plain_text(target, heard);
+    }
+    failure(
+        "tls_failed",
+        format!(
+            "{target} {how} the connection in the middle of the TLS handshake; its log says why"
+        ),
+    )
+}
+
+fn alerted(target: &Target, alert: AlertDescription) -> ProbeFailure {
+    let remedy = match alert {
+        AlertDescription::ProtocolVersion
+        | AlertDescription::HandshakeFailure
+        | AlertDescription::InsufficientSecurity => {
+            "it wants a TLS version or cipher that joinprobe does not offer (1.2 and 1.3 are): check its TLS settings"
+        }
+        AlertDescription::UnrecognisedName => {
+            "it serves other names than the one dialled: dial it by a name it knows"
+        }
+        AlertDescription::NoApplicationProtocol => {
+            "it speaks neither HTTP/2 nor what the role asks for: check that the port belongs to the role"
+        }
+        _ => "its log says why",
+    };
+    failure(
+        "tls_failed",
+        format!(
+            "{target} ended the TLS handshake with the alert `{}`; {remedy}",
+            alert::words(alert)
+        ),
+    )
+}
+
+fn certificate(
+    target: &Target,
+    tls: &ClientTls,
+    report: &ProbeReport,
+    reason: &CertificateError,
+) -> ProbeFailure {
+    let ca = tls
+        .ca()
+        .map_or_else(String::new, |ca| ca.path().display().to_string());
+    let issuer = report
+        .server_certificate
+        .as_ref()
+        .map_or_else(String::new, |facts| format!(" (issuer `{}`)", facts.issuer));
+    match reason {
+        CertificateError::UnknownIssuer | CertificateError::BadSignature => failure(
+            "untrusted",
+            format!(
+                "the certificate of {target}{issuer} is not signed by the CA in {ca}: it belongs to another cluster or \
+                 another CA of this one, or the traffic is intercepted; {}",
+                ca_remedy(target.spec.role)
+            ),
+        ),
+        CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
+            named(target, report)
+        }
+        CertificateError::ExpiredContext { not_after, .. } => failure(
+            "not_valid_now",
+            format!(
+                "the certificate of {target} expired on {}; renew it (kubeadm certs renew), or correct this host's \
+                 clock",
+                date(*not_after)
+            ),
+        ),
+        CertificateError::NotValidYetContext { not_before, .. } => failure(
+            "not_valid_now",
+            format!(
+                "the certificate of {target} is not valid before {}; correct this host's clock, or the one where it \
+                 was issued",
+                date(*not_before)
+            ),
+        ),
+        CertificateError::InvalidPurpose | CertificateError::InvalidPurposeContext { .. } => {
+            failure(
+                "untrusted",
+                format!(
+                    "the certificate of {target}{issuer} is not meant for servers (extended key usage); issue it again with \
+                 server authentication"
+                ),
+            )
+        }
+        other => failure(
+            "untrusted",
+            format!(
+                "the certificate of {target}{issuer} cannot be verified: {other}; check it with openssl x509"
+            ),
+        ),
+    }
+}
+
+fn ca_remedy(role: Role) -> &'static str {
+    match role {
+        Role::EtcdClient | Role::EtcdPeer => {
+            "give the CA of this cluster's etcd (kubeadm: /etc/kubernetes/pki/etcd/ca.crt)"
+        }
+        Role::ApiServer => {
+            "give the CA of this cluster's API server (kubeadm: /etc/kubernetes/pki/ca.crt)"
+        }
+    }
+}
+
+fn named(target: &Target, report: &ProbeReport) -> ProbeFailure {
+    let host = &target.spec.host;
+    let names = report
+        .server_certificate
+        .as_ref()
+        .map_or_else(String::new, |facts| facts.names.join(", "));
+    let bears = if names.is_empty() {
+        "bears no names at all".to_owned()
+    } else {
+        format!("is for {names}")
+    };
+    failure(
+        "name_mismatch",
+        format!(
+            "the certificate of {target} {bears}, not for {host}; dial a name or address it bears, or issue it again \
+             with {host} as a subject alternative name"
+        ),
+    )
+}
+
+fn date(at: UnixTime) -> String {
+    utc(i64::try_from(at.as_secs()).unwrap_or(i64::MAX))
+}
