@@ -3,7 +3,7 @@
 use std::pin::pin;
 use std::time::Duration;
 
-use http::header::{ACCEPT, CONNECTION, HOST, USER_AGENT};
+use http::header::{ACCEPT, HOST, USER_AGENT};
 use http::{Method, Request, StatusCode, Version};
 use http_body_util::{BodyExt, Empty, Limited};
 use hyper::body::Bytes;
@@ -97,6 +97,7 @@ pub(super) async fn readyz(
 
 async fn exchange(target: &Target, stream: TlsStream<WireStream>) -> Result<Answer, String> {
     let explain = |error: hyper::Error| explain(&error);
+    // Not `Connection: close`: a server that closes first answers our own close_notify with RST.
     let request = Request::builder()
         .method(Method::GET)
         .uri("/readyz")
@@ -104,8 +105,6 @@ async fn exchange(target: &Target, stream: TlsStream<WireStream>) -> Result<Answ
         .header(HOST, host(target))
         .header(USER_AGENT, concat!("joinprobe/", env!("CARGO_PKG_VERSION")))
         .header(ACCEPT, "*/*")
-        // The server closes first, or at least expects us to.
-        .header(CONNECTION, "close")
         .body(Empty::<Bytes>::new())
         .map_err(|error| error.to_string())?;
     let (mut sender, connection) = http1::handshake(TokioIo::new(stream))

@@ -13,8 +13,8 @@ use crate::bpf::unsent_and_unacked;
 
 /// Server time that is left aside for what follows the last chunk, besides its round trips.
 const SERVER_RESERVE: Duration = Duration::from_millis(500);
-/// Round trips after the last chunk: TLS, its confirmation, the request, closing.
-const ROUND_TRIPS_AFTER: u32 = 4;
+/// Round trips after the last chunk: TLS, its confirmation, the request. Closing has a reserve of its own.
+const ROUND_TRIPS_AFTER: u32 = 3;
 /// How long a sample is waited for once its segment is acknowledged: `snd_una` moves a moment before the kernel side's
 /// program has run, on another CPU.
 const SAMPLE_SLACK: Duration = Duration::from_millis(2);

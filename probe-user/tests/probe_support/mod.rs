@@ -1,28 +1,27 @@
-//! What the probe's tests share: a PKI, a network of their own, a real etcd.
+//! What the probe's tests share.
 #![allow(
     dead_code,
     unreachable_pub,
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::print_stdout,
     reason = "each test binary compiles this for itself and uses its own part"
 )]
 
-pub mod etcd;
-pub mod network;
-pub mod pki;
+pub mod server;
 
 use std::net::SocketAddr;
+use std::path::Path;
 use std::time::Duration;
 
-use probe_user::probe::{EtcdRead, Extent, Marker, Pacing, ProbeContext, ProbeReport, probe};
+use anyhow::Result;
+use joinprobe_lab::pki::Pair;
+use probe_user::probe::{
+    EtcdRead, Extent, Marker, NoMarker, Pacing, ProbeContext, ProbeReport, probe,
+};
 use probe_user::target::{Role, Target, TargetSpec};
-use probe_user::tls::ClientTls;
+use probe_user::tls::{CaBundle, ClientIdentity, ClientTls};
 use tokio::time::Instant;
 
 /// A target dialled at `address` under the name `host`.
-pub fn target(role: Role, host: &str, address: SocketAddr) -> Target {
+pub fn named(role: Role, host: &str, address: SocketAddr) -> Target {
     Target {
         spec: TargetSpec {
             role,
@@ -31,6 +30,20 @@ pub fn target(role: Role, host: &str, address: SocketAddr) -> Target {
         },
         address: Some(address),
     }
+}
+
+/// A target dialled by its address.
+pub fn target(role: Role, address: SocketAddr) -> Target {
+    named(role, &address.ip().to_string(), address)
+}
+
+/// Trusts the CA in this file and shows this certificate.
+pub fn tls(ca: Option<&Path>, client: Option<&Pair>) -> Result<ClientTls> {
+    let ca = ca.map(CaBundle::load).transpose()?;
+    let client = client
+        .map(|pair| ClientIdentity::load(&pair.cert, &pair.key))
+        .transpose()?;
+    Ok(ClientTls::new(ca, client))
 }
 
 /// A probe's settings, each to be overridden.
@@ -43,20 +56,18 @@ pub struct Setup<'a> {
     pub patience: Duration,
 }
 
-impl Default for Setup<'_> {
-    fn default() -> Self {
+impl Setup<'_> {
+    pub fn new(tls: &ClientTls) -> Self {
         Self {
-            tls: ClientTls::default(),
-            marker: &probe_user::probe::NoMarker,
+            tls: tls.clone(),
+            marker: &NoMarker,
             read: EtcdRead::once(),
             pacing: Pacing::default(),
             extent: Extent::Full,
             patience: Duration::from_secs(10),
         }
     }
-}
 
-impl Setup<'_> {
     /// Probes, and checks that the deadline is kept.
     pub async fn probe(&self, target: &Target) -> ProbeReport {
         let deadline = Instant::now() + self.patience;
@@ -80,10 +91,26 @@ impl Setup<'_> {
 }
 
 /// Runs a test's future on the kind of runtime joinprobe uses.
-pub fn run<T>(future: impl Future<Output = T>) -> T {
-    tokio::runtime::Builder::new_current_thread()
+pub fn run<T>(future: impl Future<Output = T>) -> Result<T> {
+    Ok(tokio::runtime::Builder::new_current_thread()
         .enable_all()
-        .build()
-        .unwrap()
-        .block_on(future)
+        .build()?
+        .block_on(future))
+}
+
+/// Checks a failure: its word, and that its sentence names the target and holds these parts.
+pub fn check_failure(report: &ProbeReport, target: &Target, result: &str, parts: &[&str]) {
+    let Some(failure) = &report.failure else {
+        panic!("no failure, {result} expected: {report:?}");
+    };
+    println!("{}: {}", failure.result, failure.text);
+    assert_eq!(failure.result, result, "{}", failure.text);
+    assert!(
+        failure.text.contains(&target.to_string()),
+        "{}",
+        failure.text
+    );
+    for part in parts {
+        assert!(failure.text.contains(part), "`{part}` in: {}", failure.text);
+    }
 }
