@@ -1,2 +1,37 @@
-//! Builds, tests and shows joinprobe.
-fn main() {}
+//! Builds, tests and shows joinprobe: `cargo xtask --help`.
+
+mod demo;
+mod packages;
+mod privilege;
+mod test;
+mod workspace;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// Builds, tests and shows joinprobe.
+#[derive(Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask")]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Demo(demo::Args),
+    Test(test::Args),
+}
+
+#[allow(clippy::print_stderr, reason = "a task says on stderr why it failed")]
+fn main() -> ExitCode {
+    let outcome = match Cli::parse().command {
+        Command::Demo(args) => demo::run(&args),
+        Command::Test(args) => test::run(&args),
+    };
+    outcome.unwrap_or_else(|error| {
+        eprintln!("xtask: {error:#}");
+        ExitCode::FAILURE
+    })
+}

@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
@@ -88,6 +89,8 @@ impl EtcdMember {
         flag("peer-key-file", &peer.key);
         flag("logger", &"zap");
         flag("log-outputs", &"stderr");
+        // In a group of its own, so that Ctrl-C on a terminal does not end it before what uses it.
+        etcd.process_group(0);
         let process = node
             .namespace
             .spawn(etcd.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log))?;
