@@ -25,10 +25,15 @@ pub(crate) fn is_orphan(name: &str) -> bool {
     let owner = name
         .strip_prefix(PREFIX)
         .and_then(|rest| rest.split('-').next());
-    match owner.and_then(|pid| pid.parse::<u32>().ok()) {
-        Some(pid) => !Path::new(&format!("/proc/{pid}")).exists(),
-        None => false,
-    }
+    owner.and_then(|pid| pid.parse().ok()).is_some_and(is_gone)
+}
+
+/// Whether a process has ended, be it that its parent has not noticed yet (state `Z` in `/proc/PID/stat`).
+fn is_gone(pid: u32) -> bool {
+    // The name before the state is in brackets and may hold anything.
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit_once(')')
+        .is_none_or(|(_, rest)| rest.trim_start().starts_with(['Z', 'X']))
 }
 
 /// Where scratch folders go: memory, where there is any, because etcd syncs every write.
