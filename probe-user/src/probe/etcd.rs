@@ -130,10 +130,14 @@ fn refused(target: &Target, error: &Error) -> Result<EtcdAnswer, ProbeFailure> {
 }
 
 /// The cause at the bottom: the layers above only say that there is one.
-fn innermost(error: &dyn std::error::Error) -> String {
+fn innermost(error: &(dyn std::error::Error + 'static)) -> String {
     let mut cause = error;
     while let Some(source) = cause.source() {
         cause = source;
+    }
+    let io: Option<&io::Error> = cause.downcast_ref();
+    if io.is_some_and(|io| io.kind() == io::ErrorKind::UnexpectedEof) {
+        return "it closed the connection".to_owned();
     }
     text::first_line(cause.to_string().as_bytes())
 }

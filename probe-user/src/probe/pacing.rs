@@ -11,8 +11,10 @@ use super::context::Pacing;
 use super::wire::Wire;
 use crate::bpf::unsent_and_unacked;
 
-/// Server time that is left aside for what follows the last chunk, besides its round trips.
+/// Server time that is left aside for what follows the last chunk, besides its round trips: comfortable, and the least
+/// that the chunks up to [`Pacing::MIN_CHUNKS`] leave.
 const SERVER_RESERVE: Duration = Duration::from_millis(500);
+const LEAST_RESERVE: Duration = Duration::from_millis(100);
 /// Round trips after the last chunk: TLS, its confirmation, the request. Closing has a reserve of its own.
 const ROUND_TRIPS_AFTER: u32 = 3;
 /// How long a sample is waited for once its segment is acknowledged: `snd_una` moves a moment before the kernel side's
@@ -150,13 +152,12 @@ fn worth_another(
     until: Instant,
     round_trip: Duration,
 ) -> bool {
-    let cost = round_trip.max(Pacing::INTERVAL);
-    let now = Instant::now();
+    let needed = round_trip.max(Pacing::INTERVAL) + ROUND_TRIPS_AFTER * round_trip;
+    let left = until.saturating_duration_since(Instant::now());
     if chunks + 1 < Pacing::MIN_CHUNKS {
-        return now + cost + ROUND_TRIPS_AFTER * round_trip <= until;
+        return needed + LEAST_RESERVE <= left;
     }
-    let after = ROUND_TRIPS_AFTER * round_trip + SERVER_RESERVE;
-    now + cost + after <= until && !pacing.enough.is_some_and(|enough| enough(sequence))
+    needed + SERVER_RESERVE <= left && !pacing.enough.is_some_and(|enough| enough(sequence))
 }
 
 /// Waits until everything written is acknowledged and the interval is over; says when the acknowledgement was seen,

@@ -67,7 +67,8 @@ pub(super) fn interrupted(
     interruption: Interruption,
 ) -> ProbeFailure {
     let pieces = if most > 1 {
-        format!("after {chunks} pieces of the TLS ClientHello")
+        let plural = if chunks == 1 { "" } else { "s" };
+        format!("after {chunks} piece{plural} of the TLS ClientHello")
     } else {
         "before it had the whole TLS ClientHello".to_owned()
     };

@@ -1,23 +1,26 @@
 //! The probe against a real etcd and a server that answers as an API server does, over a real delay.
 
-mod probe_support;
-
 use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::rc::Rc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
 use joinprobe_lab::capture::{Flow, Recording, Side};
 use joinprobe_lab::etcd::{CLIENT_PORT, PEER_PORT};
 use joinprobe_lab::lab::APISERVER_PORT;
-use joinprobe_lab::link::DEVICE;
+use joinprobe_lab::link::{DEVICE, DropRule};
 use joinprobe_lab::pki::Validity;
 use joinprobe_lab::{Capture, Lab, take_turn};
-use probe_support::{Setup, check_failure, named, run, target, tls};
 use probe_user::probe::{
-    ClientCertificate, EtcdRead, Extent, Pacing, ProbeReport, Stage, TlsState,
+    ClientCertificate, EtcdRead, Extent, NoMarker, Pacing, ProbeContext, ProbeReport, Stage,
+    TlsState, probe,
 };
 use probe_user::target::{Role, Target};
 use probe_user::tls::ClientTls;
+use tokio::time::Instant;
+
+use crate::support::{Setup, check_failure, named, run, target, tls};
 
 const PROGRAMS: [&str; 2] = ["etcd", "tcpdump"];
 
@@ -25,24 +28,24 @@ const PROGRAMS: [&str; 2] = ["etcd", "tcpdump"];
 fn probe_all(lab: &Lab, targets: &[(Target, ClientTls)]) -> Result<Vec<ProbeReport>> {
     lab.joiner.namespace.enter(|| {
         run(async {
-            let read = std::rc::Rc::new(EtcdRead::once());
+            let read = Rc::new(EtcdRead::once());
             let tasks = tokio::task::LocalSet::new();
             let probes: Vec<_> = targets
                 .iter()
                 .cloned()
                 .map(|(target, tls)| {
-                    let read = std::rc::Rc::clone(&read);
+                    let read = Rc::clone(&read);
                     tasks.spawn_local(async move {
-                        probe_user::probe::probe(
+                        probe(
                             &target,
-                            &probe_user::probe::ProbeContext {
-                                marker: &probe_user::probe::NoMarker,
+                            &ProbeContext {
+                                marker: &NoMarker,
                                 tls: &tls,
                                 etcd_read: &read,
                                 pacing: Pacing::default(),
                                 extent: Extent::Full,
                                 dns: None,
-                                deadline: tokio::time::Instant::now() + Duration::from_secs(10),
+                                deadline: Instant::now() + Duration::from_secs(10),
                             },
                         )
                         .await
@@ -85,7 +88,7 @@ fn check_pacing(flow: &Flow<'_>, rtt: Duration) {
     let paced = &pieces[1..=16];
     for pair in paced.windows(2) {
         let (before, after) = (&pair[0], &pair[1]);
-        let gap = after.sent[0] - before.sent[0];
+        let gap = after.sent[0].saturating_sub(before.sent[0]);
         assert!(gap >= Duration::from_millis(19), "{gap:?}");
         assert!(before.acknowledged.is_some_and(|at| at <= after.sent[0]));
         let measured = before.rtt().unwrap_or_default();
@@ -265,12 +268,11 @@ fn what_certificates_decide() -> Result<()> {
 }
 
 #[test]
-fn dead_closed_and_far() -> Result<()> {
+fn dead_closed_and_unrouted() -> Result<()> {
     let Some(_turn) = take_turn(&PROGRAMS)? else {
         return Ok(());
     };
     let lab = Lab::builder().members(1).spare_nodes(1).start()?;
-    let node = &lab.member_nodes[0];
     let ca = tls(
         Some(&lab.pki.etcd.pair.cert),
         Some(&lab.pki.healthcheck_client),
@@ -300,6 +302,49 @@ fn dead_closed_and_far() -> Result<()> {
         Some(Stage::Tcp)
     );
 
+    Ok(())
+}
+
+#[test]
+fn lossy_and_far() -> Result<()> {
+    let Some(_turn) = take_turn(&PROGRAMS)? else {
+        return Ok(());
+    };
+    let lab = Lab::builder().members(1).start()?;
+    let node = &lab.member_nodes[0];
+    let ca = tls(
+        Some(&lab.pki.etcd.pair.cert),
+        Some(&lab.pki.healthcheck_client),
+    )?;
+    let member = target(Role::EtcdClient, node.at(CLIENT_PORT));
+    lab.set_rtt(Duration::from_millis(5));
+
+    // The kernel sends a lost SYN again after a second; the stage shows it.
+    lab.link.drop_segments(DropRule::syn(1..=1));
+    let report = probe_one(&lab, &member, &ca)?;
+    assert_eq!(report.failure, None);
+    assert_eq!(report.chunks, 16);
+    assert!(report.stages.tcp >= Some(Duration::from_secs(1)));
+    lab.link.clear_rules();
+
+    // One piece lost: the next waits for its retransmission.
+    lab.link
+        .drop_segments(DropRule::data_to(CLIENT_PORT, 3..=3));
+    let report = probe_one(&lab, &member, &ca)?;
+    assert_eq!((report.failure, report.chunks), (None, 16));
+    lab.link.clear_rules();
+
+    lab.link
+        .drop_segments(DropRule::data_to(CLIENT_PORT, 3..=999));
+    let report = probe_one(&lab, &member, &ca)?;
+    check_failure(
+        &report,
+        &member,
+        "timed_out",
+        &["acknowledged nothing", "after 3 pieces"],
+    );
+    lab.link.clear_rules();
+
     // The far end of what is judged at all: everything still fits into the ten seconds.
     lab.set_rtt(Duration::from_millis(300));
     let member = target(Role::EtcdClient, node.at(CLIENT_PORT));
@@ -316,4 +361,60 @@ fn dead_closed_and_far() -> Result<()> {
     );
     assert!(report.chunks >= Pacing::MIN_CHUNKS);
     Ok(())
+}
+
+#[test]
+fn plain_text_etcd() -> Result<()> {
+    let Some(_turn) = take_turn(&PROGRAMS)? else {
+        return Ok(());
+    };
+    let lab = Lab::builder().members(1).spare_nodes(1).start()?;
+    let node = &lab.spare_nodes[0];
+    let (client, peer) = (node.at(CLIENT_PORT), node.at(PEER_PORT));
+    let child = node.namespace.spawn(
+        Command::new("etcd")
+            .arg("--name=plain")
+            .arg(format!(
+                "--data-dir={}",
+                lab.folder().join("plain").display()
+            ))
+            .arg(format!("--listen-client-urls=http://{client}"))
+            .arg(format!("--advertise-client-urls=http://{client}"))
+            .arg(format!("--listen-peer-urls=http://{peer}"))
+            .arg(format!("--initial-advertise-peer-urls=http://{peer}"))
+            .arg(format!("--initial-cluster=plain=http://{peer}"))
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null()),
+    )?;
+    let _ended = Ended(child);
+    let tls = tls(Some(&lab.pki.etcd.pair.cert), None)?;
+    for target in [
+        target(Role::EtcdClient, client),
+        target(Role::EtcdPeer, peer),
+    ] {
+        let patience = std::time::Instant::now() + Duration::from_secs(20);
+        let report = loop {
+            let report = probe_one(&lab, &target, &tls)?;
+            let refused = report
+                .failure
+                .as_ref()
+                .is_some_and(|failure| failure.result == "refused");
+            if !refused || std::time::Instant::now() > patience {
+                break report;
+            }
+        };
+        check_failure(&report, &target, "no_tls", &["http"]);
+    }
+    Ok(())
+}
+
+/// Killed and awaited when dropped.
+struct Ended(Child);
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
 }

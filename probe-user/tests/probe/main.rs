@@ -1,0 +1,9 @@
+//! The probe against real servers: etcd and an API server in the lab, and ones that misbehave on loopback.
+
+mod broken;
+mod certificates;
+mod lab;
+mod pacing;
+mod requests;
+mod server;
+mod support;

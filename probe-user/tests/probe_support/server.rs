@@ -1,1 +1,0 @@
-//! Servers that misbehave.
