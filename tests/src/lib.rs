@@ -6,6 +6,7 @@
 //! left behind is removed by the next one that starts.
 
 pub mod apiserver;
+pub mod bpf;
 pub mod capture;
 pub mod etcd;
 pub mod lab;

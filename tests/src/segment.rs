@@ -19,6 +19,8 @@ pub struct Segment {
     pub flags: Flags,
     /// Bytes of payload, also of those that a capture cut off.
     pub payload: u32,
+    /// The window field, as it is in the header.
+    pub window: u16,
     /// The timestamp option: the sender's clock and what it echoes.
     pub timestamps: Option<(u32, u32)>,
 }
@@ -109,6 +111,7 @@ pub(crate) fn parse_ip(bytes: &[u8]) -> Option<IpPacket> {
             },
             payload: u32::try_from(carried.saturating_sub(tcp.header_slice().len()))
                 .unwrap_or(u32::MAX),
+            window: tcp.window_size(),
             timestamps: tcp.options_iterator().find_map(|option| match option {
                 Ok(TcpOptionElement::Timestamp(value, echo)) => Some((value, echo)),
                 _ => None,

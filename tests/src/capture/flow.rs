@@ -217,6 +217,7 @@ mod tests {
                     rst: flags.contains('R'),
                 },
                 payload,
+                window: 0,
                 timestamps: None,
             },
         };

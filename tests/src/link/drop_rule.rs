@@ -142,6 +142,7 @@ mod tests {
                 ..Flags::default()
             },
             payload,
+            window: 0,
             timestamps: None,
         }
     }

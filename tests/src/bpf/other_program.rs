@@ -1,0 +1,152 @@
+//! A `sock_ops` program like those of a network plugin: it answers one callback and counts on being called.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result};
+use object::{
+    Architecture, BinaryFormat, Endianness, SectionKind, SymbolFlags, SymbolKind, SymbolScope,
+};
+
+use crate::netns::run;
+use crate::unique;
+use object::write::{Object, Symbol, SymbolSection};
+
+/// Its answer to `BPF_SOCK_OPS_RWND_INIT`: the first receive window, in segments. Far from any default, so that a SYN
+/// on the wire shows whether the answer was kept.
+pub const RWND_PACKETS: u32 = 3;
+
+/// The program, loaded and pinned. Dropping it removes it.
+#[derive(Debug)]
+pub struct OtherProgram {
+    pinned: PathBuf,
+}
+
+/// The program on a cgroup. Dropping it detaches it.
+#[derive(Debug)]
+pub struct Attached<'a> {
+    program: &'a OtherProgram,
+    cgroup: PathBuf,
+}
+
+impl OtherProgram {
+    /// Loads it. `folder` is for the object file.
+    ///
+    /// # Errors
+    /// When bpftool cannot load it, or there is no BPF file system.
+    pub fn load(folder: &Path) -> Result<Self> {
+        let file = folder.join("other.bpf.o");
+        std::fs::write(&file, object_file()?)?;
+        let pinned = Path::new("/sys/fs/bpf").join(unique::name());
+        run(Command::new("bpftool")
+            .args(["prog", "load"])
+            .arg(&file)
+            .arg(&pinned)
+            .args(["type", "sockops"]))
+        .context("cannot load the other program")?;
+        Ok(Self { pinned })
+    }
+
+    /// Attaches it, as one of several (`multi`) or on its own.
+    ///
+    /// # Errors
+    /// When the kernel refuses.
+    pub fn attach(&self, cgroup: &Path, multi: bool) -> Result<Attached<'_>> {
+        let mut command = Command::new("bpftool");
+        command
+            .args(["cgroup", "attach"])
+            .arg(cgroup)
+            .args(["cgroup_sock_ops", "pinned"])
+            .arg(&self.pinned);
+        if multi {
+            command.arg("multi");
+        }
+        run(&mut command)?;
+        Ok(Attached {
+            program: self,
+            cgroup: cgroup.to_owned(),
+        })
+    }
+
+    /// Its id.
+    ///
+    /// # Errors
+    /// When bpftool fails.
+    pub fn id(&self) -> Result<u32> {
+        let output = Command::new("bpftool")
+            .args(["-j", "prog", "show", "pinned"])
+            .arg(&self.pinned)
+            .output()?;
+        let shown: serde_json::Value = serde_json::from_slice(&output.stdout)?;
+        let id = shown
+            .get("id")
+            .and_then(serde_json::Value::as_u64)
+            .context("bpftool shows no id")?;
+        Ok(u32::try_from(id)?)
+    }
+}
+
+impl Drop for OtherProgram {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.pinned);
+    }
+}
+
+impl Drop for Attached<'_> {
+    fn drop(&mut self) {
+        let _ = run(Command::new("bpftool")
+            .args(["cgroup", "detach"])
+            .arg(&self.cgroup)
+            .args(["cgroup_sock_ops", "pinned"])
+            .arg(&self.program.pinned));
+    }
+}
+
+/// One eBPF instruction (RFC 9669, section 3), little endian.
+const fn instruction(opcode: u8, registers: u8, offset: i16, immediate: i32) -> [u8; 8] {
+    let (o, i) = (offset.to_le_bytes(), immediate.to_le_bytes());
+    [opcode, registers, o[0], o[1], i[0], i[1], i[2], i[3]]
+}
+
+/// `if (ctx->op == BPF_SOCK_OPS_RWND_INIT) ctx->reply = RWND_PACKETS; return 1;`
+fn object_file() -> Result<Vec<u8>> {
+    // In struct bpf_sock_ops (linux/bpf.h) op is at 0 and reply at 4; RWND_INIT is 2.
+    let code = [
+        instruction(0x61, 0x12, 0, 0),
+        instruction(0x55, 0x02, 2, 2),
+        instruction(0xb7, 0x03, 0, RWND_PACKETS.cast_signed()),
+        instruction(0x63, 0x31, 4, 0),
+        instruction(0xb7, 0x00, 0, 1),
+        instruction(0x95, 0x00, 0, 0),
+    ]
+    .concat();
+    let mut object = Object::new(BinaryFormat::Elf, Architecture::Bpf, Endianness::Little);
+    let section = object.add_section(Vec::new(), b"sockops".to_vec(), SectionKind::Text);
+    object.append_section_data(section, &code, 8);
+    object.add_symbol(Symbol {
+        name: b"lab_other".to_vec(),
+        value: 0,
+        size: code.len().try_into()?,
+        kind: SymbolKind::Text,
+        scope: SymbolScope::Dynamic,
+        weak: false,
+        section: SymbolSection::Section(section),
+        flags: SymbolFlags::None,
+    });
+    let license = object.add_section(Vec::new(), b"license".to_vec(), SectionKind::Data);
+    object.append_section_data(license, b"GPL\0", 1);
+    Ok(object.write()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn instructions_are_eight_bytes_little_endian() {
+        assert_eq!(
+            instruction(0x55, 0x02, 2, -1),
+            [0x55, 0x02, 2, 0, 0xff, 0xff, 0xff, 0xff]
+        );
+    }
+}
