@@ -80,7 +80,10 @@ fn move_here(cgroup: &Path) -> Result<()> {
 }
 
 /// Where the cgroup v2 hierarchy is mounted.
-fn root() -> Result<PathBuf> {
+///
+/// # Errors
+/// When it is not.
+pub fn root() -> Result<PathBuf> {
     let mounts = fs::read_to_string("/proc/self/mounts")?;
     let mut words = mounts
         .lines()

@@ -4,6 +4,6 @@ mod cgroup;
 mod objects;
 mod other_program;
 
-pub use cgroup::Cgroup;
+pub use cgroup::{Cgroup, root as cgroup_root};
 pub use objects::{BpfObjects, run_count};
 pub use other_program::{Attached, OtherProgram, RWND_PACKETS};

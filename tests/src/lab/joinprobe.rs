@@ -12,6 +12,7 @@ use anyhow::{Context, Result, anyhow, bail, ensure};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::netns::Namespace;
+use crate::report::Report;
 
 /// Longer than any run that is not stuck.
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -127,18 +128,14 @@ impl Drop for Running {
 }
 
 impl Finished {
-    /// Its standard output as JSON.
+    /// Its standard output as a report.
     ///
     /// # Errors
-    /// When it is none; with both outputs.
-    pub fn json(&self) -> Result<serde_json::Value> {
-        serde_json::from_str(&self.stdout).map_err(|error| {
-            anyhow!(
-                "no JSON ({error}): stdout {:?}, stderr {:?}",
-                self.stdout,
-                self.stderr
-            )
-        })
+    /// When it is no JSON; with both outputs.
+    pub fn report(&self) -> Result<Report> {
+        let parsed = serde_json::from_str(&self.stdout);
+        let parsed = parsed.map_err(|error| anyhow!("no JSON ({error}): {self:?}"))?;
+        Ok(Report(parsed))
     }
 }
 

@@ -7,9 +7,10 @@ use std::process::Command;
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::run;
+use crate::bpf::cgroup_root;
 use crate::unique::{is_orphan, scratch_root};
 
-/// Namespaces, the processes still in them, and scratch folders whose maker is dead. Best effort: another process may
+/// Namespaces, the processes still in them, pinned programs, cgroups and scratch folders whose maker is dead. Best effort: another process may
 /// be sweeping the same things right now.
 pub(super) fn remove_orphans() {
     for name in orphans(Path::new("/run/netns")) {
@@ -25,6 +26,14 @@ pub(super) fn remove_orphans() {
             }
         }
         let _ = run(Command::new("ip").args(["netns", "del", &name]));
+    }
+    for pinned in orphans(Path::new("/sys/fs/bpf")) {
+        let _ = fs::remove_file(Path::new("/sys/fs/bpf").join(pinned));
+    }
+    if let Ok(cgroups) = cgroup_root() {
+        for cgroup in orphans(&cgroups) {
+            let _ = fs::remove_dir(cgroups.join(cgroup));
+        }
     }
     let root = scratch_root();
     for name in orphans(&root) {
