@@ -115,7 +115,7 @@ fn damaged(path: &Path) -> CredentialError {
     unusable(
         Material::Certificate,
         path,
-        "its certificate is damaged",
+        "a certificate in it is damaged",
         "issue or copy it again",
     )
 }
@@ -136,6 +136,12 @@ fn parse_chain(
         ));
     };
     let facts = CertificateFacts::read(leaf).ok_or_else(|| damaged(path))?;
+    if chain
+        .iter()
+        .any(|der| CertificateFacts::read(der).is_none())
+    {
+        return Err(damaged(path));
+    }
     Ok((chain, facts))
 }
 

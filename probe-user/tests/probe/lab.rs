@@ -1,7 +1,6 @@
 //! The probe against a real etcd and a server that answers as an API server does, over a real delay.
 
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -9,12 +8,12 @@ use anyhow::{Context, Result};
 use joinprobe_lab::capture::{Flow, Recording, Side};
 use joinprobe_lab::etcd::{CLIENT_PORT, PEER_PORT};
 use joinprobe_lab::lab::APISERVER_PORT;
-use joinprobe_lab::link::{DEVICE, DropRule};
+use joinprobe_lab::link::DEVICE;
 use joinprobe_lab::pki::Validity;
 use joinprobe_lab::{Capture, Lab, take_turn};
 use probe_user::probe::{
-    ClientCertificate, EtcdRead, Extent, NoMarker, Pacing, ProbeContext, ProbeReport, Stage,
-    TlsState, probe,
+    ClientCertificate, EtcdRead, Extent, NoMarker, Pacing, ProbeContext, ProbeReport, TlsState,
+    probe,
 };
 use probe_user::target::{Role, Target};
 use probe_user::tls::ClientTls;
@@ -22,7 +21,7 @@ use tokio::time::Instant;
 
 use crate::support::{Setup, check_failure, named, run, target, tls};
 
-const PROGRAMS: [&str; 2] = ["etcd", "tcpdump"];
+pub(crate) const PROGRAMS: [&str; 2] = ["etcd", "tcpdump"];
 
 /// Probes from the joining node, all at once, with one permission to read.
 fn probe_all(lab: &Lab, targets: &[(Target, ClientTls)]) -> Result<Vec<ProbeReport>> {
@@ -62,7 +61,7 @@ fn probe_all(lab: &Lab, targets: &[(Target, ClientTls)]) -> Result<Vec<ProbeRepo
     })??
 }
 
-fn probe_one(lab: &Lab, target: &Target, tls: &ClientTls) -> Result<ProbeReport> {
+pub(crate) fn probe_one(lab: &Lab, target: &Target, tls: &ClientTls) -> Result<ProbeReport> {
     lab.joiner
         .namespace
         .enter(|| run(Setup::new(tls).probe(target)))?
@@ -265,156 +264,4 @@ fn what_certificates_decide() -> Result<()> {
         assert_eq!((flow.syns(), flow.resets_by(Side::Client)), (1, 0));
     }
     Ok(())
-}
-
-#[test]
-fn dead_closed_and_unrouted() -> Result<()> {
-    let Some(_turn) = take_turn(&PROGRAMS)? else {
-        return Ok(());
-    };
-    let lab = Lab::builder().members(1).spare_nodes(1).start()?;
-    let ca = tls(
-        Some(&lab.pki.etcd.pair.cert),
-        Some(&lab.pki.healthcheck_client),
-    )?;
-    let nobody = target(Role::EtcdClient, lab.spare_nodes[0].at(CLIENT_PORT));
-    let report = probe_one(&lab, &nobody, &ca)?;
-    check_failure(&report, &nobody, "refused", &["no etcd listens"]);
-
-    let unrouted = target(Role::EtcdClient, "192.0.2.1:2379".parse()?);
-    let report = probe_one(&lab, &unrouted, &ca)?;
-    check_failure(&report, &unrouted, "unreachable", &["route"]);
-
-    lab.link.set_dead(lab.spare_nodes[0].v4.into(), true);
-    let report = lab.joiner.namespace.enter(|| {
-        let mut setup = Setup::new(&ca);
-        setup.patience = Duration::from_secs(2);
-        run(setup.probe(&nobody))
-    })??;
-    check_failure(
-        &report,
-        &nobody,
-        "timed_out",
-        &["did not answer a SYN", "2379"],
-    );
-    assert_eq!(
-        report.failure.map(|failure| failure.stage),
-        Some(Stage::Tcp)
-    );
-
-    Ok(())
-}
-
-#[test]
-fn lossy_and_far() -> Result<()> {
-    let Some(_turn) = take_turn(&PROGRAMS)? else {
-        return Ok(());
-    };
-    let lab = Lab::builder().members(1).start()?;
-    let node = &lab.member_nodes[0];
-    let ca = tls(
-        Some(&lab.pki.etcd.pair.cert),
-        Some(&lab.pki.healthcheck_client),
-    )?;
-    let member = target(Role::EtcdClient, node.at(CLIENT_PORT));
-    lab.set_rtt(Duration::from_millis(5));
-
-    // The kernel sends a lost SYN again after a second; the stage shows it.
-    lab.link.drop_segments(DropRule::syn(1..=1));
-    let report = probe_one(&lab, &member, &ca)?;
-    assert_eq!(report.failure, None);
-    assert_eq!(report.chunks, 16);
-    assert!(report.stages.tcp >= Some(Duration::from_secs(1)));
-    lab.link.clear_rules();
-
-    // One piece lost: the next waits for its retransmission.
-    lab.link
-        .drop_segments(DropRule::data_to(CLIENT_PORT, 3..=3));
-    let report = probe_one(&lab, &member, &ca)?;
-    assert_eq!((report.failure, report.chunks), (None, 16));
-    lab.link.clear_rules();
-
-    lab.link
-        .drop_segments(DropRule::data_to(CLIENT_PORT, 3..=999));
-    let report = probe_one(&lab, &member, &ca)?;
-    check_failure(
-        &report,
-        &member,
-        "timed_out",
-        &["acknowledged nothing", "after 3 pieces"],
-    );
-    lab.link.clear_rules();
-
-    // The far end of what is judged at all: everything still fits into the ten seconds.
-    lab.set_rtt(Duration::from_millis(300));
-    let member = target(Role::EtcdClient, node.at(CLIENT_PORT));
-    let report = probe_one(&lab, &member, &ca)?;
-    assert_eq!(report.failure, None);
-    assert_eq!(report.chunks, 16);
-    assert!(report.etcd.is_some());
-
-    lab.set_rtt(Duration::from_millis(900));
-    let report = probe_one(&lab, &member, &ca)?;
-    println!(
-        "{} chunks in 900 ms steps, {:?}",
-        report.chunks, report.failure
-    );
-    assert!(report.chunks >= Pacing::MIN_CHUNKS);
-    Ok(())
-}
-
-#[test]
-fn plain_text_etcd() -> Result<()> {
-    let Some(_turn) = take_turn(&PROGRAMS)? else {
-        return Ok(());
-    };
-    let lab = Lab::builder().members(1).spare_nodes(1).start()?;
-    let node = &lab.spare_nodes[0];
-    let (client, peer) = (node.at(CLIENT_PORT), node.at(PEER_PORT));
-    let child = node.namespace.spawn(
-        Command::new("etcd")
-            .arg("--name=plain")
-            .arg(format!(
-                "--data-dir={}",
-                lab.folder().join("plain").display()
-            ))
-            .arg(format!("--listen-client-urls=http://{client}"))
-            .arg(format!("--advertise-client-urls=http://{client}"))
-            .arg(format!("--listen-peer-urls=http://{peer}"))
-            .arg(format!("--initial-advertise-peer-urls=http://{peer}"))
-            .arg(format!("--initial-cluster=plain=http://{peer}"))
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null()),
-    )?;
-    let _ended = Ended(child);
-    let tls = tls(Some(&lab.pki.etcd.pair.cert), None)?;
-    for target in [
-        target(Role::EtcdClient, client),
-        target(Role::EtcdPeer, peer),
-    ] {
-        let patience = std::time::Instant::now() + Duration::from_secs(20);
-        let report = loop {
-            let report = probe_one(&lab, &target, &tls)?;
-            let refused = report
-                .failure
-                .as_ref()
-                .is_some_and(|failure| failure.result == "refused");
-            if !refused || std::time::Instant::now() > patience {
-                break report;
-            }
-        };
-        check_failure(&report, &target, "no_tls", &["http"]);
-    }
-    Ok(())
-}
-
-/// Killed and awaited when dropped.
-struct Ended(Child);
-
-impl Drop for Ended {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
 }

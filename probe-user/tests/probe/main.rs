@@ -4,6 +4,7 @@ mod broken;
 mod certificates;
 mod lab;
 mod pacing;
+mod paths;
 mod requests;
 mod server;
 mod support;

@@ -1,6 +1,7 @@
 //! The dns stage.
 
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, SocketAddrV6};
+use std::pin::pin;
 use std::time::Duration;
 
 use hickory_resolver::TokioResolver;
@@ -8,11 +9,16 @@ use hickory_resolver::config::{LookupIpStrategy, NameServerConfig, ResolverConfi
 use hickory_resolver::net::runtime::TokioRuntimeProvider;
 use hickory_resolver::net::{DnsError, NetError};
 use hickory_resolver::system_conf::read_system_conf;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, timeout, timeout_at};
 
-use super::report::{ProbeFailure, Stage};
-use super::text;
+use crate::probe::report::{ProbeFailure, Stage};
+use crate::probe::text;
 use crate::target::{Target, TargetSpec};
+
+/// How much longer the second family may take than the first.
+const OTHER_FAMILY: Duration = Duration::from_secs(1);
+/// Longer than any deadline.
+const UNLIMITED: Duration = Duration::from_hours(1);
 
 /// What a target's host came to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,8 +32,9 @@ pub struct Resolved {
 /// Resolves names as this host is set up to (/etc/hosts, /etc/resolv.conf with its search domains), without the C
 /// library: so does kubeadm, and so does a static binary where there is no C library to ask.
 pub struct Resolver {
-    inner: Option<TokioResolver>,
+    families: Option<[TokioResolver; 2]>,
     servers: String,
+    searches: bool,
 }
 
 impl Resolver {
@@ -43,22 +50,28 @@ impl Resolver {
                 ResolverOpts::default(),
             )
         });
-        Self::new(config, options)
+        Self::new(&config, options)
     }
 
-    fn new(config: ResolverConfig, mut options: ResolverOpts) -> Self {
-        options.ip_strategy = LookupIpStrategy::Ipv4AndIpv6;
+    fn new(config: &ResolverConfig, mut options: ResolverOpts) -> Self {
         let servers: Vec<_> = config
             .name_servers()
             .iter()
             .map(|server| server.ip.to_string())
             .collect();
-        let inner = TokioResolver::builder_with_config(config, TokioRuntimeProvider::default())
-            .with_options(options)
-            .build();
+        let mut family = |strategy| {
+            options.ip_strategy = strategy;
+            TokioResolver::builder_with_config(config.clone(), TokioRuntimeProvider::default())
+                .with_options(options.clone())
+                .build()
+                .ok()
+        };
         Self {
-            inner: inner.ok(),
+            families: family(LookupIpStrategy::Ipv4Only)
+                .zip(family(LookupIpStrategy::Ipv6Only))
+                .map(Into::into),
             servers: servers.join(", "),
+            searches: !config.search().is_empty(),
         }
     }
 
@@ -79,23 +92,30 @@ impl Resolver {
             });
         }
         let started = Instant::now();
-        let Some(resolver) = &self.inner else {
+        let Some([v4, v6]) = &self.families else {
             return Err(unresolved(format!(
                 "`{}` cannot be resolved: the settings in /etc/resolv.conf are unusable; correct them or use an address",
                 spec.host
             )));
         };
-        match timeout_at(deadline, resolver.lookup_ip(spec.host.as_str())).await {
-            Ok(Ok(found)) => {
+        let found = async {
+            match both(v4, v6, &spec.host).await {
+                // The resolver reports the last name it tried, which a search domain made up.
+                Err(error) if self.searches && error.is_no_records_found() => {
+                    let absolute = format!("{}.", spec.host.trim_end_matches('.'));
+                    both(v4, v6, &absolute).await
+                }
+                found => found,
+            }
+        };
+        match timeout_at(deadline, found).await {
+            Ok(Ok(addresses)) => {
                 let mut targets: Vec<Target> = Vec::new();
-                for address in found.iter() {
+                for address in addresses {
                     let target = dialled(spec, SocketAddr::new(address, spec.port));
                     if !targets.contains(&target) {
                         targets.push(target);
                     }
-                }
-                if targets.is_empty() {
-                    return Err(self.no_address(spec));
                 }
                 Ok(Resolved {
                     targets,
@@ -150,6 +170,40 @@ impl Resolver {
     }
 }
 
+/// Asks for both families at once. Where one has answered, the other gets only a little longer: name servers and
+/// firewalls that drop AAAA questions are common, and their silence is not the name's.
+async fn both(v4: &TokioResolver, v6: &TokioResolver, host: &str) -> Result<Vec<IpAddr>, NetError> {
+    let mut v4 = pin!(addresses(v4, host));
+    let mut v6 = pin!(addresses(v6, host));
+    let (four, six) = tokio::select! {
+        four = &mut v4 => {
+            let patience = if four.is_ok() { OTHER_FAMILY } else { UNLIMITED };
+            (Some(four), timeout(patience, v6).await.ok())
+        }
+        six = &mut v6 => {
+            let patience = if six.is_ok() { OTHER_FAMILY } else { UNLIMITED };
+            (timeout(patience, v4).await.ok(), Some(six))
+        }
+    };
+    match (four, six) {
+        (Some(Ok(mut four)), Some(Ok(six))) => {
+            four.extend(six);
+            Ok(four)
+        }
+        (Some(Ok(one)), _) | (_, Some(Ok(one))) => Ok(one),
+        (Some(Err(error)), _) | (_, Some(Err(error))) => Err(error),
+        (None, None) => Err(NetError::Timeout),
+    }
+}
+
+async fn addresses(resolver: &TokioResolver, host: &str) -> Result<Vec<IpAddr>, NetError> {
+    let found: Vec<_> = resolver.lookup_ip(host).await?.iter().collect();
+    if found.is_empty() {
+        return Err(NetError::Message("no address"));
+    }
+    Ok(found)
+}
+
 fn unresolved(text: String) -> ProbeFailure {
     ProbeFailure {
         stage: Stage::Dns,
@@ -199,3 +253,6 @@ fn interface(name: &str) -> Option<u32> {
     .ok()?;
     rustix::net::netdevice::name_to_index(&any, name).ok()
 }
+
+#[cfg(test)]
+mod tests;
