@@ -3,6 +3,7 @@
 pub mod bpf;
 pub mod cli;
 pub mod config;
+pub mod discover;
 pub mod exit;
 pub mod histogram;
 pub mod measure;
