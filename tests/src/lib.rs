@@ -13,6 +13,7 @@ pub mod lab;
 pub mod link;
 pub mod netns;
 pub mod pki;
+pub mod programs;
 pub mod report;
 pub mod segment;
 mod turn;

@@ -1,9 +1,10 @@
 //! Whether a lab test can run here, and its turn to do so.
 
 use std::fs::File;
-use std::path::Path;
 
 use anyhow::{Context, Result, bail};
+
+use crate::programs::locate;
 
 /// Held while a lab test runs.
 #[derive(Debug)]
@@ -42,13 +43,6 @@ fn obstacle(programs: &[&str]) -> Option<String> {
     ["ip"]
         .iter()
         .chain(programs)
-        .find(|program| !on_path(program))
+        .find(|program| locate(program).is_none())
         .map(|program| format!("the program {program} is missing (`cargo xtask test` installs it)"))
-}
-
-/// Whether a program of this name is in a folder of `PATH` or where system programs are.
-fn on_path(program: &str) -> bool {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let mut folders = std::env::split_paths(&path).chain(["/usr/sbin".into(), "/sbin".into()]);
-    folders.any(|folder| Path::new(&folder).join(program).is_file())
 }

@@ -3,13 +3,14 @@
 use std::env;
 use std::ffi::{OsStr, OsString};
 use std::os::fd::OwnedFd;
-use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail, ensure};
 
+use joinprobe_lab::programs::{locate, unpacked};
+
 use crate::privilege::{as_root, has_sudo, is_root};
-use crate::workspace::{finish, say, target};
+use crate::workspace::{finish, say};
 
 /// A program and the packages that have it: the first that can be had is taken.
 pub(crate) struct Need {
@@ -51,7 +52,7 @@ pub(crate) const TESTS: &[Need] = &[
     install("setpriv", &["util-linux"]),
 ];
 
-/// Makes sure that the programs are there, on [`path`], and says what it installs.
+/// Makes sure that the programs are there and says what it installs.
 ///
 /// # Errors
 /// When something is missing and cannot be installed; with what to do.
@@ -60,7 +61,7 @@ pub(crate) fn ensure_present(needs: &[&[Need]]) -> Result<()> {
         .iter()
         .copied()
         .flatten()
-        .filter(|need| !is_present(need.program))
+        .filter(|need| locate(need.program).is_none())
         .collect();
     if missing.is_empty() {
         return Ok(());
@@ -68,7 +69,7 @@ pub(crate) fn ensure_present(needs: &[&[Need]]) -> Result<()> {
     let programs: Vec<&str> = missing.iter().map(|need| need.program).collect();
     let programs = programs.join(", ");
     ensure!(
-        is_present("apt-get"),
+        locate("apt-get").is_some(),
         "{programs} missing, and this is no Debian or Ubuntu: install them and run this again"
     );
     ensure!(
@@ -125,7 +126,7 @@ fn provide(need: &Need) -> Result<()> {
         unpack(package)?;
     }
     ensure!(
-        is_present(need.program),
+        locate(need.program).is_some(),
         "package {package} does not bring it"
     );
     Ok(())
@@ -181,12 +182,4 @@ fn has_candidate(package: &str) -> bool {
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         text.contains("Candidate:") && !text.contains("Candidate: (none)")
     })
-}
-
-fn unpacked() -> PathBuf {
-    target().join("lab-tools")
-}
-
-fn is_present(program: &str) -> bool {
-    path().is_ok_and(|path| env::split_paths(&path).any(|folder| folder.join(program).is_file()))
 }

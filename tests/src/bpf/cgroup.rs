@@ -2,10 +2,10 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use anyhow::{Context, Result};
 
+use crate::programs::command;
 use crate::unique;
 
 /// A child of the cgroup v2 root that this process, and what it starts, is in. Dropping it moves the process back and
@@ -41,7 +41,7 @@ impl Cgroup {
     /// # Errors
     /// When bpftool fails.
     pub fn attached(&self) -> Result<Vec<u32>> {
-        let output = Command::new("bpftool")
+        let output = command("bpftool")
             .args(["-j", "cgroup", "show"])
             .arg(&self.path)
             .output()?;

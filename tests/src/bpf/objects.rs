@@ -2,8 +2,9 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
+use crate::programs::command;
 use anyhow::{Context, Result};
 
 /// Ids of BPF objects, as `/proc/PID/fdinfo` shows them (`kernel/bpf/syscall.c`, `bpf_*_show_fdinfo`).
@@ -61,7 +62,7 @@ impl BpfObjects {
 }
 
 fn exists(kind: &str, id: u32) -> bool {
-    let status = Command::new("bpftool")
+    let status = command("bpftool")
         .args([kind, "show", "id", &id.to_string()])
         .stdout(Stdio::null())
         .stderr(Stdio::null())
@@ -74,7 +75,7 @@ fn exists(kind: &str, id: u32) -> bool {
 /// # Errors
 /// When the program is gone.
 pub fn run_count(program: u32) -> Result<u64> {
-    let output = Command::new("bpftool")
+    let output = command("bpftool")
         .args(["-j", "prog", "show", "id", &program.to_string()])
         .output()?;
     let shown: serde_json::Value =

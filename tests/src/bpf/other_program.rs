@@ -1,7 +1,6 @@
 //! A `sock_ops` program like those of a network plugin: it answers one callback and counts on being called.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use anyhow::{Context, Result};
 use object::{
@@ -9,6 +8,7 @@ use object::{
 };
 
 use crate::netns::run;
+use crate::programs::command;
 use crate::unique;
 use object::write::{Object, Symbol, SymbolSection};
 
@@ -38,7 +38,7 @@ impl OtherProgram {
         let file = folder.join("other.bpf.o");
         std::fs::write(&file, object_file()?)?;
         let pinned = Path::new("/sys/fs/bpf").join(unique::name());
-        run(Command::new("bpftool")
+        run(command("bpftool")
             .args(["prog", "load"])
             .arg(&file)
             .arg(&pinned)
@@ -52,7 +52,7 @@ impl OtherProgram {
     /// # Errors
     /// When the kernel refuses.
     pub fn attach(&self, cgroup: &Path, multi: bool) -> Result<Attached<'_>> {
-        let mut command = Command::new("bpftool");
+        let mut command = command("bpftool");
         command
             .args(["cgroup", "attach"])
             .arg(cgroup)
@@ -73,7 +73,7 @@ impl OtherProgram {
     /// # Errors
     /// When bpftool fails.
     pub fn id(&self) -> Result<u32> {
-        let output = Command::new("bpftool")
+        let output = command("bpftool")
             .args(["-j", "prog", "show", "pinned"])
             .arg(&self.pinned)
             .output()?;
@@ -94,7 +94,7 @@ impl Drop for OtherProgram {
 
 impl Drop for Attached<'_> {
     fn drop(&mut self) {
-        let _ = run(Command::new("bpftool")
+        let _ = run(command("bpftool")
             .args(["cgroup", "detach"])
             .arg(&self.cgroup)
             .args(["cgroup_sock_ops", "pinned"])

@@ -9,7 +9,7 @@ mod recording;
 
 use std::io::{BufRead, BufReader, Read};
 use std::net::{Ipv4Addr, UdpSocket};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -23,6 +23,7 @@ pub use flow::{Flow, SentSegment, Side};
 pub use recording::{Packet, Recording};
 
 use crate::netns::Namespace;
+use crate::programs::command;
 
 /// Headers and options fit in this; payload is not needed.
 const SNAPLEN: &str = "128";
@@ -50,7 +51,7 @@ impl<'a> Capture<'a> {
     /// When tcpdump is missing, may not capture, or shows no packet within ten seconds.
     pub fn start(namespace: &'a Namespace, device: &str) -> Result<Self> {
         let mut tcpdump = namespace.spawn(
-            Command::new("tcpdump")
+            command("tcpdump")
                 .args([
                     "-i",
                     device,

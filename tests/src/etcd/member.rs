@@ -5,7 +5,7 @@ use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use std::{fs, thread};
@@ -15,6 +15,7 @@ use anyhow::{Context, Result, bail, ensure};
 use super::metrics::Metrics;
 use crate::lab::Node;
 use crate::pki::ClusterPki;
+use crate::programs::command;
 
 /// Clients connect here.
 pub const CLIENT_PORT: u16 = 2379;
@@ -52,7 +53,7 @@ impl EtcdMember {
         let identity = node.identity();
         let (server, peer) = (pki.etcd_server(&identity)?, pki.etcd_peer(&identity)?);
         let urls = |port: u16| format!("https://{},https://{}", node.at(port), node.at_v6(port));
-        let mut etcd = Command::new("etcd");
+        let mut etcd = command("etcd");
         let mut flag = |name: &str, value: &dyn AsRef<std::ffi::OsStr>| {
             let mut word = std::ffi::OsString::from(format!("--{name}="));
             word.push(value.as_ref());

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::num::NonZeroU64;
 use std::os::fd::{AsFd, OwnedFd};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -15,6 +15,7 @@ use tun_rs::SyncDevice;
 
 use super::NodeId;
 use super::settings::Settings;
+use crate::programs::command;
 
 /// How long before a departure the relay stops sleeping and polls instead: waking up takes about this long.
 const WAKE_EARLY: Duration = Duration::from_micros(80);
@@ -137,7 +138,7 @@ impl Relay<'_> {
 fn prefer_this_thread() {
     let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
     let thread = rustix::thread::gettid().as_raw_nonzero().to_string();
-    let _ = Command::new("chrt")
+    let _ = command("chrt")
         .args(["--fifo", "--pid", "20", &thread])
         .stdout(Stdio::null())
         .stderr(Stdio::null())

@@ -12,6 +12,7 @@ use std::thread;
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
+use crate::programs::command;
 use crate::unique;
 
 static SWEEP: Once = Once::new();
@@ -30,7 +31,7 @@ impl Namespace {
     pub fn create() -> Result<Self> {
         SWEEP.call_once(sweep::remove_orphans);
         let name = unique::name();
-        run(Command::new("ip").args(["netns", "add", &name]))
+        run(command("ip").args(["netns", "add", &name]))
             .context("cannot make a network namespace (the lab needs root and iproute2)")?;
         let namespace = Self { name };
         namespace.ip("link set lo up")?;
@@ -98,7 +99,7 @@ impl Namespace {
     /// # Errors
     /// When it fails, with what it said.
     pub fn ip(&self, words: &str) -> Result<()> {
-        run(Command::new("ip")
+        run(command("ip")
             .args(["-n", &self.name])
             .args(words.split_whitespace()))
     }
@@ -121,7 +122,7 @@ impl Namespace {
 impl Drop for Namespace {
     fn drop(&mut self) {
         // Nothing more can be done about a failure here; the next process sweeps.
-        let _ = run(Command::new("ip").args(["netns", "del", &self.name]));
+        let _ = run(command("ip").args(["netns", "del", &self.name]));
     }
 }
 

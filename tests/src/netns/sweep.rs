@@ -2,12 +2,12 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::Command;
 
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::run;
 use crate::bpf::cgroup_root;
+use crate::programs::command;
 use crate::unique::{is_orphan, scratch_root};
 
 /// Namespaces, the processes still in them, pinned programs, cgroups and scratch folders whose maker is dead. Best effort: another process may
@@ -15,7 +15,7 @@ use crate::unique::{is_orphan, scratch_root};
 pub(super) fn remove_orphans() {
     for name in orphans(Path::new("/run/netns")) {
         // Only the lab starts processes in the lab's namespaces.
-        if let Ok(output) = Command::new("ip").args(["netns", "pids", &name]).output() {
+        if let Ok(output) = command("ip").args(["netns", "pids", &name]).output() {
             let pids = String::from_utf8_lossy(&output.stdout);
             for pid in pids
                 .split_whitespace()
@@ -25,7 +25,7 @@ pub(super) fn remove_orphans() {
                 let _ = kill_process(pid, Signal::KILL);
             }
         }
-        let _ = run(Command::new("ip").args(["netns", "del", &name]));
+        let _ = run(command("ip").args(["netns", "del", &name]));
     }
     for pinned in orphans(Path::new("/sys/fs/bpf")) {
         let _ = fs::remove_file(Path::new("/sys/fs/bpf").join(pinned));
