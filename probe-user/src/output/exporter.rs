@@ -9,6 +9,14 @@ pub trait Exporter {
     /// What a message about it begins with: the flag and its value, or `standard output`.
     fn name(&self) -> String;
 
+    /// Prepares, before there is anything to report.
+    ///
+    /// # Errors
+    /// As for [`Exporter::interval`].
+    fn start(&mut self) -> Result<(), ExportError> {
+        Ok(())
+    }
+
     /// Writes one interval.
     ///
     /// # Errors
@@ -108,6 +116,11 @@ impl Exporters {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.outlets.is_empty()
+    }
+
+    /// Lets every output prepare. Called once, from within the tokio runtime the run lives in.
+    pub fn start(&mut self) -> Flow {
+        self.each(|exporter| exporter.start())
     }
 
     /// Hands an interval to every output.

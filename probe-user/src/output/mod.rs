@@ -7,6 +7,7 @@ mod finding;
 mod interval;
 mod json;
 mod model;
+mod prometheus;
 #[cfg(test)]
 pub(crate) mod samples;
 mod stream;
@@ -23,6 +24,7 @@ pub use finding::FindingReport;
 pub use interval::{Interval, IntervalReport};
 pub use json::Json;
 pub use model::{Kind, ObserverReport, Report, Schema};
+pub use prometheus::{BadPath, Listen, Textfile};
 pub use stream::{JsonLines, VerdictOnly};
 pub use table::{Marks, Table};
 pub use target::{Connections, EtcdProbeReport, MeasuredReport, ProbeStages, TargetReport};

@@ -9,7 +9,7 @@ use crate::target::{RoleName, Side};
 use crate::verdict::{TargetVerdict, Verdict};
 
 /// Connections by outcome.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[allow(
     missing_docs,
     reason = "the names are the outcomes of docs/measurements.md"
@@ -22,6 +22,36 @@ pub struct Connections {
     pub abandoned: u64,
     pub reset: u64,
     pub failed_unknown: u64,
+}
+
+impl Connections {
+    /// Every outcome with its name.
+    #[must_use]
+    pub fn by_outcome(self) -> [(&'static str, u64); 7] {
+        [
+            ("established", self.established),
+            ("refused", self.refused),
+            ("timed_out", self.timed_out),
+            ("unreachable", self.unreachable),
+            ("abandoned", self.abandoned),
+            ("reset", self.reset),
+            ("failed_unknown", self.failed_unknown),
+        ]
+    }
+}
+
+impl std::iter::Sum for Connections {
+    fn sum<I: Iterator<Item = Self>>(counts: I) -> Self {
+        counts.fold(Self::default(), |sum, one| Self {
+            established: sum.established + one.established,
+            refused: sum.refused + one.refused,
+            timed_out: sum.timed_out + one.timed_out,
+            unreachable: sum.unreachable + one.unreachable,
+            abandoned: sum.abandoned + one.abandoned,
+            reset: sum.reset + one.reset,
+            failed_unknown: sum.failed_unknown + one.failed_unknown,
+        })
+    }
 }
 
 impl From<&Counters> for Connections {

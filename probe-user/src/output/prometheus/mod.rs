@@ -1,0 +1,14 @@
+//! Prometheus: a scrape endpoint and node_exporter's textfile, from one set of values.
+
+mod buckets;
+mod families;
+mod format;
+mod listen;
+mod serve;
+mod snapshot;
+#[cfg(test)]
+mod tests;
+mod textfile;
+
+pub use listen::Listen;
+pub use textfile::{BadPath, Textfile};
