@@ -17,16 +17,14 @@ pub struct Turn(#[allow(dead_code, reason = "the lock is held as long as the fil
 ///
 /// # Errors
 /// Under `CI=true` what is missing is an error: a test that did not run must not look like one that passed.
-#[allow(
-    clippy::print_stderr,
-    reason = "the reason for a skipped test belongs in the test's output"
-)]
 pub fn take_turn(programs: &[&str]) -> Result<Option<Turn>> {
-    if let Some(reason) = obstacle(programs) {
-        if std::env::var("CI").is_ok_and(|value| value == "true") {
-            bail!("this test cannot run: {reason}");
-        }
-        eprintln!("skipped: {reason}");
+    let root = rustix::process::geteuid().is_root();
+    let obstacle = (!root).then(|| "the lab needs root".to_owned());
+    if !free_of(
+        obstacle
+            .or_else(|| missing(&["ip"]))
+            .or_else(|| missing(programs)),
+    )? {
         return Ok(None);
     }
     let path = std::env::temp_dir().join("joinprobe-lab.lock");
@@ -36,13 +34,32 @@ pub fn take_turn(programs: &[&str]) -> Result<Option<Turn>> {
     Ok(Some(Turn(file)))
 }
 
-fn obstacle(programs: &[&str]) -> Option<String> {
-    if !rustix::process::geteuid().is_root() {
-        return Some("the lab needs root".to_owned());
+/// Whether a test that needs `programs`, but neither root nor the lab, can run. Where it cannot, stderr says why.
+///
+/// # Errors
+/// As for [`take_turn`].
+pub fn can_run(programs: &[&str]) -> Result<bool> {
+    free_of(missing(programs))
+}
+
+#[allow(
+    clippy::print_stderr,
+    reason = "the reason for a skipped test belongs in the test's output"
+)]
+fn free_of(obstacle: Option<String>) -> Result<bool> {
+    let Some(reason) = obstacle else {
+        return Ok(true);
+    };
+    if std::env::var("CI").is_ok_and(|value| value == "true") {
+        bail!("this test cannot run: {reason}");
     }
-    ["ip"]
+    eprintln!("skipped: {reason}");
+    Ok(false)
+}
+
+fn missing(programs: &[&str]) -> Option<String> {
+    programs
         .iter()
-        .chain(programs)
         .find(|program| locate(program).is_none())
         .map(|program| format!("the program {program} is missing (`cargo xtask test` installs it)"))
 }

@@ -34,22 +34,28 @@ const fn install(program: &'static str, packages: &'static [&'static str]) -> Ne
     }
 }
 
+const fn unpack_only(program: &'static str, packages: &'static [&'static str]) -> Need {
+    Need {
+        program,
+        packages,
+        how: How::Unpack,
+    }
+}
+
 /// What the lab needs.
 pub(crate) const LAB: &[Need] = &[
     install("ip", &["iproute2"]),
     install("tcpdump", &["tcpdump"]),
     install("chrt", &["util-linux"]),
-    Need {
-        program: "etcd",
-        packages: &["etcd-server"],
-        how: How::Unpack,
-    },
+    unpack_only("etcd", &["etcd-server"]),
 ];
 
 /// What the tests need beyond it.
 pub(crate) const TESTS: &[Need] = &[
     install("bpftool", &["bpftool", "linux-tools-generic"]),
     install("setpriv", &["util-linux"]),
+    unpack_only("prometheus", &["prometheus"]),
+    unpack_only("prometheus-node-exporter", &["prometheus-node-exporter"]),
 ];
 
 /// Makes sure that the programs are there and says what it installs.
