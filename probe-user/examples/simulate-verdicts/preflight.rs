@@ -1,7 +1,7 @@
 //! One simulated preflight: the code that judges real ones, fed with simulated samples.
 
-use probe_user::measure::{Distributions, TargetMeasurement};
-use probe_user::probe::{ClientCertificate, ProbeReport, Stages, TlsState};
+use probe_user::measure::{Counters, Distributions, TargetMeasurement};
+use probe_user::probe::ProbeReport;
 use probe_user::target::{Role, Side, Target, TargetSpec};
 use probe_user::verdict::{
     Limits, Policy, RunPolicy, TargetVerdict, Verdict, combine, judge_target, needs_more,
@@ -74,18 +74,8 @@ fn unmeasured() -> TargetMeasurement {
         },
         side: Side::Client,
         distributions: Distributions::default(),
-        counters: probe_user::measure::Counters::default(),
-        probe: Some(ProbeReport {
-            stages: Stages::default(),
-            tls: TlsState::Unverified,
-            client_certificate: ClientCertificate::NotGiven,
-            path_sequence: Vec::new(),
-            chunks: 0,
-            attempts: 0,
-            etcd: None,
-            http_status: None,
-            failure: None,
-        }),
+        counters: Counters::default(),
+        probe: Some(ProbeReport::new(None)),
     }
 }
 
@@ -93,7 +83,6 @@ fn add_connection(measured: &mut TargetMeasurement, path: &mut Path, samples: us
     let Some(probe) = &mut measured.probe else {
         return;
     };
-    probe.attempts += 1;
     for _ in 0..samples {
         let sample = path.sample();
         probe.path_sequence.push(sample);
