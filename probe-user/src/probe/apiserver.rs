@@ -102,7 +102,7 @@ async fn exchange(target: &Target, stream: TlsStream<WireStream>) -> Result<Answ
         .method(Method::GET)
         .uri("/readyz")
         .version(Version::HTTP_11)
-        .header(HOST, host(target))
+        .header(HOST, text::authority(target))
         .header(USER_AGENT, concat!("joinprobe/", env!("CARGO_PKG_VERSION")))
         .header(ACCEPT, "*/*")
         .body(Empty::<Bytes>::new())
@@ -142,15 +142,6 @@ async fn beginning(mut body: Incoming) -> Vec<u8> {
         }
     }
     read
-}
-
-/// The Host header: as written by the user, without a zone.
-fn host(target: &Target) -> String {
-    let spec = &target.spec;
-    match spec.host.split_once('%') {
-        Some((address, _zone)) => format!("[{address}]:{}", spec.port),
-        None => spec.to_string(),
-    }
 }
 
 fn explain(error: &hyper::Error) -> String {

@@ -59,8 +59,9 @@ pub(super) async fn read(
 
 async fn range(target: &Target, stream: TlsStream<WireStream>) -> Result<GetResponse, Error> {
     // Without tonic's own TLS the scheme must read http; the origin is what the server sees.
-    let endpoint = Endpoint::from_shared(format!("http://{target}"))?
-        .origin(format!("https://{target}").parse()?)
+    let authority = text::authority(target);
+    let endpoint = Endpoint::from_shared(format!("http://{authority}"))?
+        .origin(format!("https://{authority}").parse()?)
         .user_agent(concat!("joinprobe/", env!("CARGO_PKG_VERSION")))?;
     let connection = OneConnection(Some(TokioIo::new(stream)));
     let channel = endpoint.connect_with_connector(connection).await?;

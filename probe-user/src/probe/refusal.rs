@@ -152,7 +152,8 @@ fn broken(target: &Target, heard: &[u8], error: &io::Error) -> ProbeFailure {
     if heard.is_empty() {
         let service = text::service(target.spec.role);
         return failure(
-            if reset { "reset" } else { "no_tls" },
+            // FIN or RST depends on whether it had read everything before it closed.
+            "no_tls",
             format!(
                 "{target} {how} the connection in answer to a TLS ClientHello: it is no {service}, or one that serves \
                  plain http, or a load balancer without a healthy backend; check the port and the server's URLs"

@@ -6,10 +6,10 @@ use std::net::IpAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::Poll;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
-use rustls::ProtocolVersion;
 use rustls::pki_types::ServerName;
+use rustls::{AlertDescription, ProtocolVersion};
 use tokio::io::AsyncBufRead;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout_at};
@@ -23,7 +23,7 @@ use super::report::{ClientCertificate, ProbeFailure, ProbeReport, Stage, TlsStat
 use super::wire::{Wire, WireStream};
 use super::{alert, connect::Marked};
 use crate::target::{Role, Target};
-use crate::tls::{CertificateFacts, Session};
+use crate::tls::{CertificateFacts, Session, Validity, utc};
 
 /// Time a server gets, besides two round trips, to accept a client certificate: checking one takes about a millisecond.
 const CONFIRMATION_SLACK: Duration = Duration::from_millis(100);
@@ -141,10 +141,11 @@ impl Handshake<'_> {
             return false;
         }
         report.tls = self.trust();
-        report.client_certificate = if self.context.tls.shown().is_some() {
-            ClientCertificate::Rejected(alert::words(alert))
-        } else {
-            self.absent()
+        report.client_certificate = match self.context.tls.shown() {
+            Some(identity) => {
+                ClientCertificate::Rejected(rejection(alert, identity.facts(), SystemTime::now()))
+            }
+            None => self.absent(),
         };
         true
     }
@@ -208,6 +209,21 @@ impl Handshake<'_> {
             report,
             &error,
         ))
+    }
+}
+
+/// The alert's name, and what is plainly wrong with the certificate: the alert is often no more than `bad certificate`.
+fn rejection(alert: AlertDescription, facts: &CertificateFacts, now: SystemTime) -> String {
+    let alert = alert::words(alert);
+    match facts.validity(now) {
+        Validity::Expired => format!("{alert} (it expired on {})", utc(facts.not_after)),
+        Validity::NotYetValid => {
+            format!("{alert} (it is not valid before {})", utc(facts.not_before))
+        }
+        _ if !facts.allows_client => {
+            format!("{alert} (its extended key usage does not allow clients)")
+        }
+        _ => format!("{alert} (issued by `{}`)", facts.issuer),
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use rustix::io::Errno;
 
-use crate::target::Role;
+use crate::target::{Role, Target};
 
 /// What answers there, after "no" or "the".
 pub(super) fn service(role: Role) -> &'static str {
@@ -13,6 +13,16 @@ pub(super) fn service(role: Role) -> &'static str {
         Role::EtcdClient => "etcd",
         Role::EtcdPeer => "etcd peer",
         Role::ApiServer => "API server",
+    }
+}
+
+/// Host and port as a Host header or an `:authority` has them: what the user wrote, without a zone, which means nothing
+/// elsewhere (RFC 6874 section 1).
+pub(super) fn authority(target: &Target) -> String {
+    let spec = &target.spec;
+    match spec.host.split_once('%') {
+        Some((address, _zone)) => format!("[{address}]:{}", spec.port),
+        None => spec.to_string(),
     }
 }
 
@@ -61,4 +71,34 @@ pub(super) fn first_line(bytes: &[u8]) -> String {
         })
         .take(LONGEST)
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::target::parse;
+
+    #[test]
+    fn an_authority_has_no_zone() {
+        for (written, expected) in [
+            ("10.0.0.1:2379", "10.0.0.1:2379"),
+            ("[fd00::1]:2379", "[fd00::1]:2379"),
+            ("[fe80::1%eth0]:2379", "[fe80::1]:2379"),
+            ("etcd-1.example:2379", "etcd-1.example:2379"),
+        ] {
+            let spec = parse(Role::EtcdClient, written).unwrap();
+            let target = Target {
+                spec,
+                address: None,
+            };
+            assert_eq!(authority(&target), expected);
+        }
+    }
+
+    #[test]
+    fn foreign_text_is_made_fit_to_show() {
+        assert_eq!(first_line(b"\r\n  SSH-2.0\r\nmore"), "SSH-2.0");
+        assert_eq!(first_line(b"a\x1b[31mb\xff"), "a\u{fffd}[31mb\u{fffd}");
+        assert_eq!(first_line(&[b'x'; 500]).len(), 120);
+    }
 }

@@ -5,15 +5,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rustls::crypto::ring::sign::any_supported_type;
+use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::sign::CertifiedKey;
 use rustls::{Error as TlsError, InconsistentKeys};
-use zeroize::Zeroize;
 
 use super::error::{CredentialError, Material, unusable};
 use super::facts::CertificateFacts;
 use super::file;
+use super::key::SecretKey;
 
 /// A client certificate with its private key. The key never shows in `Debug` or in a message.
 pub struct ClientIdentity {
@@ -58,10 +58,7 @@ impl ClientIdentity {
         key_open_to_others: bool,
     ) -> Result<Arc<Self>, CredentialError> {
         let (chain, facts) = parse_chain(certificate, chain)?;
-        let mut der = parse_key(key, key_pem)?;
-        let signing = any_supported_type(&der);
-        der.zeroize();
-        let signing = signing.map_err(|_| {
+        let signing = any_supported_type(&SecretKey::find(key, key_pem)?.der()).map_err(|_| {
             unusable(
                 Material::Key,
                 key,
@@ -143,22 +140,4 @@ fn parse_chain(
         return Err(damaged(path));
     }
     Ok((chain, facts))
-}
-
-fn parse_key(path: &Path, pem: &[u8]) -> Result<PrivateKeyDer<'static>, CredentialError> {
-    let refuse = |reason: &str, remedy| unusable(Material::Key, path, reason, remedy);
-    let mut keys = PrivateKeyDer::pem_slice_iter(pem);
-    match keys.next() {
-        Some(Ok(key)) => Ok(key),
-        // PKCS#8 says so in its BEGIN line, the older form in a Proc-Type header.
-        _ if file::contains(pem, b"ENCRYPTED") => Err(refuse(
-            "the key is encrypted",
-            "decrypt it first (openssl pkey -in FILE -out FILE)",
-        )),
-        Some(Err(_)) => Err(refuse("it is damaged PEM", "issue or copy it again")),
-        None => Err(refuse(
-            "it holds no private key",
-            "name the PEM file of the key, not of its certificate",
-        )),
-    }
 }

@@ -10,6 +10,7 @@ mod error;
 mod facts;
 mod file;
 mod identity;
+mod key;
 mod verifier;
 
 pub use ca::CaBundle;

@@ -1,0 +1,6 @@
+//! Loading credentials.
+
+mod files;
+mod memory;
+mod refused;
+mod usable;
