@@ -1,13 +1,14 @@
 //! Which connections are watched.
 //!
-//! `PORTS` is an array of 64-bit words that hold eight ports each, one byte a port: 0, a role, or [`BY_ADDRESS`].
+//! `PORTS` is an array of 64-bit words that hold eight ports each, one byte a port: 0, or a role, or
+//! [`BY_ADDRESS`], or both: the address decides where it is listed, the role elsewhere.
 //! An array lookup is inlined by the kernel's JIT, so a connection on any other port costs a few instructions.
 
 use crate::no_padding;
 
 /// Words in the `PORTS` array.
 pub const PORT_WORDS: u32 = 65_536 / 8;
-/// Port byte: only the addresses listed in `ADDRESSES` are watched on this port (a load balancer on 443).
+/// Bit of a port byte: `ADDRESSES` lists remote addresses that are watched on this port (a load balancer on 443).
 pub const BY_ADDRESS: u8 = 0x80;
 
 /// The word of `PORTS` that holds `port`.

@@ -1,5 +1,6 @@
 //! Builds, tests and shows joinprobe: `cargo xtask --help`.
 
+mod build_ebpf;
 mod demo;
 mod packages;
 mod privilege;
@@ -20,6 +21,7 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
+    BuildEbpf(build_ebpf::Args),
     Demo(demo::Args),
     Test(test::Args),
 }
@@ -27,6 +29,7 @@ enum Command {
 #[allow(clippy::print_stderr, reason = "a task says on stderr why it failed")]
 fn main() -> ExitCode {
     let outcome = match Cli::parse().command {
+        Command::BuildEbpf(args) => build_ebpf::run(&args),
         Command::Demo(args) => demo::run(&args),
         Command::Test(args) => test::run(&args),
     };

@@ -13,6 +13,11 @@ pub(crate) fn root() -> &'static Path {
     own.parent().unwrap_or(own)
 }
 
+/// A path inside the workspace.
+pub(crate) fn path(relative: &str) -> PathBuf {
+    root().join(relative)
+}
+
 /// Where cargo builds.
 pub(crate) fn target() -> PathBuf {
     env::var_os("CARGO_TARGET_DIR")

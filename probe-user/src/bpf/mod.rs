@@ -4,6 +4,30 @@
     reason = "maps are shared with the kernel; each block says why it is sound"
 )]
 
+mod attach;
+mod capability;
+mod cgroup;
+mod config;
+mod error;
+mod events;
+mod hook;
+mod kernel;
+mod kernel_log;
+mod load;
+mod mapped;
+mod observer;
+mod own;
 mod socket;
+mod stats;
+mod syscall;
+mod wait;
 
-pub use socket::unsent_and_unacked;
+pub use cgroup::Hierarchy;
+pub use config::{ObserverConfig, Scope};
+pub use error::{AttachError, ReadError};
+pub use events::EventStream;
+pub use kernel_log::KernelLog;
+pub use observer::{Endpoint, Observer};
+pub use own::OwnProbes;
+pub use socket::{socket_cookie, unsent_and_unacked};
+pub use stats::{ObserverStats, RttSource};

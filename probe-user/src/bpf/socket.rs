@@ -3,6 +3,14 @@
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
+/// The socket's cookie (`SO_COOKIE`), by which the kernel side knows it: unique on this host until it reboots.
+///
+/// # Errors
+/// The descriptor is no socket.
+pub fn socket_cookie(socket: BorrowedFd<'_>) -> io::Result<u64> {
+    Ok(rustix::net::sockopt::socket_cookie(socket)?)
+}
+
 /// Bytes written to a TCP socket that its peer has not acknowledged, those not yet sent included (`SIOCOUTQ`, which
 /// has the value of `TIOCOUTQ`; tcp(7) calls it the unsent data, net/ipv4/tcp.c subtracts `snd_una` from `write_seq`).
 ///
@@ -47,8 +55,18 @@ mod tests {
     }
 
     #[test]
+    fn every_socket_has_its_own_cookie() {
+        let one = TcpListener::bind("127.0.0.1:0").unwrap();
+        let other = TcpListener::bind("127.0.0.1:0").unwrap();
+        let cookie = socket_cookie(one.as_fd()).unwrap();
+        assert_eq!(socket_cookie(one.as_fd()).unwrap(), cookie);
+        assert_ne!(socket_cookie(other.as_fd()).unwrap(), cookie);
+    }
+
+    #[test]
     fn refuses_what_is_no_tcp_socket() {
         let file = std::fs::File::open("/dev/null").unwrap();
         assert!(unsent_and_unacked(file.as_fd()).is_err());
+        assert!(socket_cookie(file.as_fd()).is_err());
     }
 }

@@ -1,6 +1,10 @@
 //! What was measured at one target: the input of the verdict and of every output.
 
+mod counts;
+
 use std::time::Duration;
+
+pub use counts::SlotCounts;
 
 use crate::histogram::{self, Distribution};
 use crate::probe::ProbeReport;

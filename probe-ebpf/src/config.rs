@@ -1,0 +1,58 @@
+//! Settings that the loader writes before the program is loaded.
+//!
+//! They live in read-only data, so the verifier knows their values and removes the code of whatever is off.
+
+use aya_ebpf::Global;
+
+/// Cookie of the only network namespace that is watched; 0 watches all of them.
+#[unsafe(no_mangle)]
+static NETNS_COOKIE: Global<u64> = Global::new(0);
+
+/// Whether the kernel has `bpf_get_netns_cookie` for this program type (5.15).
+#[unsafe(no_mangle)]
+static NETNS_COOKIE_KNOWN: Global<u8> = Global::new(0);
+
+/// Whether only joinprobe's own connections are recorded; `PORTS` is not consulted then.
+#[unsafe(no_mangle)]
+static OWN_ONLY: Global<u8> = Global::new(0);
+
+/// Events per second; 0 turns events off.
+#[unsafe(no_mangle)]
+static EVENTS_PER_SECOND: Global<u32> = Global::new(0);
+
+/// Offset of `sock.sk_err` from the running kernel's BTF; 0 where it may not or cannot be read.
+#[unsafe(no_mangle)]
+static SK_ERR_OFFSET: Global<u32> = Global::new(0);
+
+/// The namespace that is watched, unless all are.
+#[inline(always)]
+pub(crate) fn only_netns() -> Option<u64> {
+    let cookie = NETNS_COOKIE.load();
+    (cookie != 0).then_some(cookie)
+}
+
+/// Whether namespaces can be told apart.
+#[inline(always)]
+pub(crate) fn netns_cookie_known() -> bool {
+    NETNS_COOKIE_KNOWN.load() != 0
+}
+
+/// Whether only joinprobe's own connections are recorded.
+#[inline(always)]
+pub(crate) fn own_only() -> bool {
+    OWN_ONLY.load() != 0
+}
+
+/// Events per second, unless events are off.
+#[inline(always)]
+pub(crate) fn events_per_second() -> Option<u32> {
+    let limit = EVENTS_PER_SECOND.load();
+    (limit != 0).then_some(limit)
+}
+
+/// Where in a `struct sock` its error is, where that may be read.
+#[inline(always)]
+pub(crate) fn sk_err_offset() -> Option<usize> {
+    let offset = SK_ERR_OFFSET.load();
+    (offset != 0).then_some(offset as usize)
+}

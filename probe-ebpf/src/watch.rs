@@ -1,0 +1,149 @@
+//! Decides whether a connection is watched, as what, and which slot counts it.
+
+use aya_ebpf::bindings::BPF_NOEXIST;
+use probe_common::cells::Counter;
+use probe_common::endpoint::{EndpointKey, Side, fixed_slot};
+use probe_common::ports::{AddressKey, BY_ADDRESS, shift_of, word_of};
+use probe_common::stats::Stat;
+
+use crate::cells;
+use crate::config;
+use crate::context::Context;
+use crate::maps::{ADDRESSES, FREE_SLOTS, OWN, PORTS, SLOTS};
+
+/// A connection that is watched.
+pub(crate) struct Watched {
+    /// A `Role`.
+    pub(crate) role: u8,
+    /// The slot that counts it.
+    pub(crate) slot: u32,
+    /// Its cookie if it is one of joinprobe's own probes, else 0.
+    pub(crate) own_cookie: u64,
+}
+
+/// Whether a connection that this host opens is watched.
+#[inline(always)]
+pub(crate) fn client(ctx: Context) -> Option<Watched> {
+    let role = if config::own_only() {
+        0
+    } else {
+        let role = remote_role(ctx)?;
+        if !in_watched_netns(ctx) {
+            return None;
+        }
+        role
+    };
+    let cookie = ctx.cookie();
+    // SAFETY: entries are removed only by user space, after the probe's socket is closed.
+    if let Some(own) = unsafe { OWN.get(&cookie) } {
+        return Some(Watched {
+            role: own.role as u8,
+            slot: own.slot,
+            own_cookie: cookie,
+        });
+    }
+    if config::own_only() {
+        return None;
+    }
+    Some(Watched {
+        role,
+        slot: slot_of(ctx, role)?,
+        own_cookie: 0,
+    })
+}
+
+/// Whether a connection that this host accepted is watched. The remote address is not kept.
+#[inline(always)]
+pub(crate) fn server(ctx: Context) -> Option<Watched> {
+    if config::own_only() {
+        return None;
+    }
+    let role = port_byte(ctx.local_port()) & !BY_ADDRESS;
+    if role == 0 || !in_watched_netns(ctx) {
+        return None;
+    }
+    Some(Watched {
+        role,
+        slot: fixed_slot(role, Side::Server),
+        own_cookie: 0,
+    })
+}
+
+#[inline(always)]
+fn port_byte(port: u16) -> u8 {
+    match PORTS.get(word_of(port)) {
+        Some(word) => (word >> shift_of(port)) as u8,
+        None => 0,
+    }
+}
+
+#[inline(always)]
+fn remote_role(ctx: Context) -> Option<u8> {
+    let port = ctx.remote_port();
+    let byte = port_byte(port);
+    if byte & BY_ADDRESS != 0 {
+        let key = AddressKey {
+            address: ctx.remote_address()?,
+            port,
+            reserved: [0; 2],
+        };
+        // SAFETY: entries are written before the program is attached and never removed.
+        if let Some(role) = unsafe { ADDRESSES.get(&key) } {
+            return Some(*role as u8);
+        }
+    }
+    let role = byte & !BY_ADDRESS;
+    (role != 0).then_some(role)
+}
+
+#[inline(always)]
+fn in_watched_netns(ctx: Context) -> bool {
+    match config::only_netns() {
+        Some(cookie) => ctx.netns_cookie() == cookie,
+        None => true,
+    }
+}
+
+/// The network namespace as keys and events name it: 0 while only one is watched or none can be told from another.
+#[inline(always)]
+pub(crate) fn netns_of(ctx: Context) -> u64 {
+    if config::netns_cookie_known() && config::only_netns().is_none() {
+        ctx.netns_cookie()
+    } else {
+        0
+    }
+}
+
+#[inline(always)]
+fn slot_of(ctx: Context, role: u8) -> Option<u32> {
+    let key = EndpointKey {
+        netns: netns_of(ctx),
+        address: ctx.remote_address()?,
+        port: ctx.remote_port(),
+        role,
+        reserved: [0; 5],
+    };
+    if let Some(slot) = known_slot(&key) {
+        return Some(slot);
+    }
+    if let Ok(Some(slot)) = FREE_SLOTS.pop() {
+        if SLOTS.insert(&key, &slot, u64::from(BPF_NOEXIST)).is_ok() {
+            return Some(slot);
+        }
+        // Another CPU was first (or the table is full): the slot goes back.
+        let _ = FREE_SLOTS.push(&slot, 0);
+        if let Some(slot) = known_slot(&key) {
+            return Some(slot);
+        }
+    }
+    let slot = fixed_slot(role, Side::Client);
+    cells::stat(Stat::SlotsExhausted);
+    cells::count(slot, Counter::Overflowed, 1);
+    Some(slot)
+}
+
+#[inline(always)]
+fn known_slot(key: &EndpointKey) -> Option<u32> {
+    // SAFETY: user space removes entries only together with the observer.
+    unsafe { SLOTS.get(key) }.copied()
+}

@@ -1,0 +1,166 @@
+//! From a configuration to a running observer: loads, fills the maps, attaches.
+
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::{AsFd, BorrowedFd};
+
+use aya::Ebpf;
+use aya::maps::{Array, HashMap, Map, MapData, MapError, Stack};
+use aya::programs::{CgroupAttachMode, ProgramError, SockOps};
+use probe_common::endpoint::FIXED_SLOTS;
+use probe_common::ports::{AddressKey, BY_ADDRESS, shift_of, word_of};
+
+use super::cgroup::{self, Hierarchy};
+use super::config::ObserverConfig;
+use super::error::AttachError;
+use super::hook;
+use super::kernel::Kernel;
+use super::load;
+use super::mapped::MappedCells;
+
+const PROGRAM: &str = "joinprobe_ops";
+
+/// Fills the maps that the kernel side reads; before attaching, so that no connection is judged by half of them.
+pub(super) fn fill_maps(ebpf: &mut Ebpf, config: &ObserverConfig) -> Result<(), AttachError> {
+    let mut free: Stack<_, u32> = typed(ebpf, "FREE_SLOTS")?;
+    // The last one pushed is the first one taken.
+    for slot in (FIXED_SLOTS..FIXED_SLOTS + config.max_targets).rev() {
+        free.push(slot, 0).map_err(map_error)?;
+    }
+    if config.own_only {
+        return Ok(());
+    }
+    let mut words = std::collections::BTreeMap::<u32, u64>::new();
+    for &(port, role) in &config.ports {
+        *words.entry(word_of(port)).or_default() |= u64::from(role as u8) << shift_of(port);
+    }
+    let mut addresses: HashMap<_, AddressKey, u32> = typed(ebpf, "ADDRESSES")?;
+    for &(address, role) in &config.addresses {
+        *words.entry(word_of(address.port())).or_default() |=
+            u64::from(BY_ADDRESS) << shift_of(address.port());
+        let key = AddressKey {
+            address: mapped_octets(address),
+            port: address.port(),
+            reserved: [0; 2],
+        };
+        addresses.insert(key, role as u32, 0).map_err(map_error)?;
+    }
+    let mut ports: Array<_, u64> = typed(ebpf, "PORTS")?;
+    for (word, value) in words {
+        ports.set(word, value, 0).map_err(map_error)?;
+    }
+    Ok(())
+}
+
+/// Attaches the program to the cgroup; the link is the loaded object's and ends with it, or with this process.
+pub(super) fn attach(
+    ebpf: &mut Ebpf,
+    config: &ObserverConfig,
+    kernel: &Kernel,
+) -> Result<Hierarchy, AttachError> {
+    let program: &mut SockOps = ebpf
+        .program_mut(PROGRAM)
+        .ok_or_else(|| missing(PROGRAM))?
+        .try_into()
+        .map_err(|error: ProgramError| AttachError::Object(error.to_string()))?;
+    program
+        .load()
+        .map_err(|error| load::explain_program(error, kernel))?;
+    let (directory, hierarchy) = cgroup::open(config.cgroup.as_deref())?;
+    // A link always shares the hook, and the kernel wants no flag that says so.
+    match program.attach(&directory, CgroupAttachMode::Single) {
+        Ok(_) => Ok(hierarchy),
+        Err(error) => Err(explain_attach(error, &directory, &hierarchy, kernel)),
+    }
+}
+
+fn explain_attach(
+    error: ProgramError,
+    directory: &std::fs::File,
+    hierarchy: &Hierarchy,
+    kernel: &Kernel,
+) -> AttachError {
+    let ProgramError::SyscallError(error) = error else {
+        return load::explain_program(error, kernel);
+    };
+    match error.io_error.raw_os_error() {
+        // EPERM here also means that a program without BPF_F_ALLOW_MULTI is there already.
+        Some(libc::EPERM) => match hook::exclusive_owner(directory.as_fd()) {
+            Some(programs) => AttachError::HookTaken {
+                path: hierarchy.path().to_owned(),
+                programs,
+            },
+            None => load::explain_refusal(error.io_error, "attach to the cgroup", kernel),
+        },
+        Some(libc::EBADF | libc::EINVAL) if matches!(hierarchy, Hierarchy::Chosen(_)) => {
+            AttachError::Cgroup {
+                path: hierarchy.path().to_owned(),
+                error: io::Error::other("it is not in a cgroup v2 hierarchy"),
+            }
+        }
+        _ => load::explain_refusal(error.io_error, "attach to the cgroup", kernel),
+    }
+}
+
+/// A map by name, as the type it is used as.
+pub(super) fn typed<'a, T>(ebpf: &'a mut Ebpf, name: &'static str) -> Result<T, AttachError>
+where
+    T: TryFrom<&'a mut Map, Error = MapError>,
+{
+    ebpf.map_mut(name)
+        .ok_or_else(|| missing(name))?
+        .try_into()
+        .map_err(map_error)
+}
+
+/// The same, taken out of the loaded object.
+pub(super) fn taken<T>(ebpf: &mut Ebpf, name: &'static str) -> Result<T, AttachError>
+where
+    T: TryFrom<Map, Error = MapError>,
+{
+    ebpf.take_map(name)
+        .ok_or_else(|| missing(name))?
+        .try_into()
+        .map_err(map_error)
+}
+
+/// Maps an array map's cells into this process.
+pub(super) fn mapped(
+    ebpf: &Ebpf,
+    name: &'static str,
+    cells: u32,
+) -> Result<MappedCells, AttachError> {
+    let Some(Map::Array(data)) = ebpf.map(name) else {
+        return Err(missing(name));
+    };
+    MappedCells::new(fd(data), cells).map_err(|error| AttachError::Io {
+        what: "map the kernel's counters",
+        error,
+    })
+}
+
+fn fd(data: &MapData) -> BorrowedFd<'_> {
+    data.fd().as_fd()
+}
+
+/// The address in network byte order, IPv4 as `::ffff:a.b.c.d`.
+pub(super) fn mapped_octets(address: SocketAddr) -> [u8; 16] {
+    match address.ip() {
+        IpAddr::V4(address) => address.to_ipv6_mapped().octets(),
+        IpAddr::V6(address) => address.octets(),
+    }
+}
+
+fn missing(name: &str) -> AttachError {
+    AttachError::Object(format!("it has no {name}"))
+}
+
+fn map_error(error: MapError) -> AttachError {
+    match error {
+        MapError::SyscallError(error) => AttachError::Io {
+            what: "fill the kernel's maps",
+            error: error.io_error,
+        },
+        other => AttachError::Object(other.to_string()),
+    }
+}

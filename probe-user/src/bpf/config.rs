@@ -1,0 +1,53 @@
+//! What to observe.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use probe_common::endpoint::Role;
+
+/// Which network namespaces are observed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Scope {
+    /// joinprobe's own. Kernels before 5.15 cannot tell namespaces apart and observe all of them.
+    #[default]
+    OwnNamespace,
+    /// All of the host, those of pods included.
+    AllNamespaces,
+}
+
+/// Settings of an [`Observer`](super::Observer).
+#[derive(Clone, Debug)]
+pub struct ObserverConfig {
+    /// Ports watched on both sides, whatever the address.
+    pub ports: Vec<(u16, Role)>,
+    /// Single remote addresses that are watched too; here the address decides, not its port's role.
+    pub addresses: Vec<(SocketAddr, Role)>,
+    /// Which network namespaces are observed.
+    pub scope: Scope,
+    /// How many remote addresses get a histogram of their own; what comes after shares one per role. Each costs
+    /// 100 KiB of kernel memory.
+    pub max_targets: u32,
+    /// Records only connections that [`OwnProbes::mark`](super::OwnProbes::mark) announced, whatever their port.
+    pub own_only: bool,
+    /// Sends events (opened, failed, closed).
+    pub events: bool,
+    /// Sends the kernel side's debug lines.
+    pub kernel_log: bool,
+    /// A cgroup v2 directory to attach to instead of the root of the hierarchy.
+    pub cgroup: Option<PathBuf>,
+}
+
+impl Default for ObserverConfig {
+    fn default() -> Self {
+        Self {
+            ports: Vec::new(),
+            addresses: Vec::new(),
+            scope: Scope::default(),
+            max_targets: 64,
+            own_only: false,
+            events: false,
+            kernel_log: false,
+            cgroup: None,
+        }
+    }
+}

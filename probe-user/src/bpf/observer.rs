@@ -1,0 +1,285 @@
+//! The running observer.
+
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::sync::Arc;
+
+use aya::Ebpf;
+use aya::maps::{HashMap, MapData, MapError, RingBuf, Stack};
+use probe_common::cells::{Counter, STRIDE};
+use probe_common::endpoint::{EndpointKey, FIXED_SLOTS, Role, Side, fixed_slot};
+use probe_common::stats::{INTERVAL_CELL, STATS};
+
+use super::attach;
+use super::cgroup::Hierarchy;
+use super::config::{ObserverConfig, Scope};
+use super::error::{AttachError, ReadError};
+use super::events::EventStream;
+use super::kernel::Kernel;
+use super::kernel_log::KernelLog;
+use super::load;
+use super::mapped::MappedCells;
+use super::own::OwnProbes;
+use super::stats::{self, ObserverStats, RttSource};
+use crate::measure::SlotCounts;
+
+/// Who a slot's counts are about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Endpoint {
+    /// What answers there.
+    pub role: Role,
+    /// Which end this host is.
+    pub side: Side,
+    /// The remote address; `None` for the server side, and for what shares a slot because there were too many.
+    pub remote: Option<SocketAddr>,
+    /// Cookie of the network namespace; 0 while only one is observed or none can be told from another.
+    pub netns: u64,
+}
+
+/// The attached kernel side. Dropping it detaches; so does the end of the process, however it comes.
+pub struct Observer {
+    ebpf: Ebpf,
+    cells: Arc<MappedCells>,
+    stats: MappedCells,
+    slots: HashMap<MapData, EndpointKey, u32>,
+    free_slots: Stack<MapData, u32>,
+    own: OwnProbes,
+    hierarchy: Hierarchy,
+    scope: Scope,
+    kernel: Kernel,
+    events: Option<RingBuf<MapData>>,
+    kernel_log: Option<KernelLog>,
+    own_slots: u32,
+}
+
+impl Observer {
+    /// Loads the kernel side, sets it up and attaches it.
+    ///
+    /// # Errors
+    /// Not allowed, not supported, or the hook is another program's; the error says which and what to do.
+    pub fn attach(config: &ObserverConfig) -> Result<Self, AttachError> {
+        let kernel = Kernel::running();
+        let load::Loaded { mut ebpf, scope } = load::load(config, &kernel)?;
+        attach::fill_maps(&mut ebpf, config)?;
+        let slots = config.max_targets.max(1) + FIXED_SLOTS;
+        let cells = Arc::new(attach::mapped(&ebpf, "CELLS", slots * STRIDE)?);
+        let stats = attach::mapped(&ebpf, "STATS", STATS)?;
+        stats.store(INTERVAL_CELL, 1);
+        let hierarchy = attach::attach(&mut ebpf, config, &kernel)?;
+        let own = OwnProbes::new(attach::taken(&mut ebpf, "OWN")?, Arc::clone(&cells));
+        let events = if config.events {
+            Some(attach::taken(&mut ebpf, "EVENTS")?)
+        } else {
+            None
+        };
+        let kernel_log = if config.kernel_log {
+            let log = KernelLog::new(&mut ebpf)
+                .map_err(|error| AttachError::Object(error.to_string()))?;
+            Some(log)
+        } else {
+            None
+        };
+        Ok(Self {
+            slots: attach::taken(&mut ebpf, "SLOTS")?,
+            free_slots: attach::taken(&mut ebpf, "FREE_SLOTS")?,
+            cells,
+            stats,
+            own,
+            hierarchy,
+            scope,
+            kernel,
+            events,
+            kernel_log,
+            own_slots: 0,
+            ebpf,
+        })
+    }
+
+    /// Takes a slot for an own probe; `None` when all are taken.
+    pub fn new_slot(&mut self) -> Option<u32> {
+        match self.free_slots.pop(0) {
+            Ok(slot) => {
+                self.own_slots += 1;
+                Some(slot)
+            }
+            Err(error) => {
+                log::debug!("no slot for an own probe: {error}");
+                None
+            }
+        }
+    }
+
+    /// Sets everything in a slot to 0, for a probe that is repeated.
+    pub fn reset_slot(&self, slot: u32) {
+        for cell in slot * STRIDE..(slot + 1) * STRIDE {
+            // Only what is there: untouched pages stay unmapped.
+            if self.cells.load(cell) != 0 {
+                self.cells.store(cell, 0);
+            }
+        }
+    }
+
+    /// A handle that marks own probe connections.
+    #[must_use]
+    pub fn own_probes(&self) -> OwnProbes {
+        self.own.clone()
+    }
+
+    /// A copy of a slot's counts.
+    #[must_use]
+    pub fn read_slot(&self, slot: u32) -> SlotCounts {
+        SlotCounts::new(self.cells.copy(slot * STRIDE, STRIDE))
+    }
+
+    /// Everything seen so far on watched ports, one entry per remote address (client side) or role (server side), plus
+    /// one per role for connections that found no slot. Own probes are not among them.
+    ///
+    /// # Errors
+    /// The table of slots cannot be read.
+    pub fn endpoints(&self) -> Result<Vec<(Endpoint, SlotCounts)>, ReadError> {
+        let mut found = Vec::new();
+        for entry in &self.slots {
+            let (key, slot) = entry.map_err(slots_error)?;
+            if let Some(endpoint) = endpoint_of(&key) {
+                found.push((endpoint, self.read_slot(slot)));
+            }
+        }
+        for role in Role::ALL {
+            for side in [Side::Client, Side::Server] {
+                let counts = self.read_slot(fixed_slot(role as u8, side));
+                if counts.counter(Counter::Opened) > 0 {
+                    let endpoint = Endpoint {
+                        role,
+                        side,
+                        remote: None,
+                        netns: 0,
+                    };
+                    found.push((endpoint, counts));
+                }
+            }
+        }
+        found.sort_by_key(|(endpoint, _)| {
+            (
+                endpoint.side,
+                endpoint.role,
+                endpoint.remote.is_none(),
+                endpoint.remote,
+                endpoint.netns,
+            )
+        });
+        Ok(found)
+    }
+
+    /// Begins the next report interval: the per-connection minimum (`Measure::SegmentMin`) starts anew.
+    pub fn next_interval(&self) {
+        let number = self.stats.load(INTERVAL_CELL);
+        // The kernel compares 32 bits; 0 would be "never".
+        let next = if number >= u64::from(u32::MAX) {
+            1
+        } else {
+            number + 1
+        };
+        self.stats.store(INTERVAL_CELL, next);
+    }
+
+    /// The observer's own counters.
+    #[must_use]
+    pub fn stats(&self) -> ObserverStats {
+        let endpoints = self.slots.keys().filter_map(Result::ok).count();
+        let endpoints = u32::try_from(endpoints).unwrap_or(u32::MAX);
+        stats::read(&self.stats, self.own_slots.saturating_add(endpoints))
+    }
+
+    /// Where RTT samples come from; `None` before the first one.
+    #[must_use]
+    pub fn rtt_source(&self) -> Option<RttSource> {
+        stats::source(&self.stats)
+    }
+
+    /// Which cgroup hierarchy the observer is attached to.
+    #[must_use]
+    pub fn hierarchy(&self) -> &Hierarchy {
+        &self.hierarchy
+    }
+
+    /// The network namespaces that are really observed; before 5.15 always all.
+    #[must_use]
+    pub fn scope(&self) -> Scope {
+        self.scope
+    }
+
+    /// The running kernel's release, as `uname -r` says.
+    #[must_use]
+    pub fn kernel_release(&self) -> &str {
+        &self.kernel.release
+    }
+
+    /// The stream of events; `None` if they are off or were taken before. Must be called inside the runtime.
+    ///
+    /// # Errors
+    /// The runtime cannot wait for the ring buffer.
+    pub fn events(&mut self) -> std::io::Result<Option<EventStream>> {
+        self.events.take().map(EventStream::new).transpose()
+    }
+
+    /// The kernel side's debug lines; `None` if they are off or were taken before.
+    pub fn kernel_log(&mut self) -> Option<KernelLog> {
+        self.kernel_log.take()
+    }
+
+    /// Ids of the loaded programs, for tests and diagnostics.
+    #[must_use]
+    pub fn program_ids(&self) -> Vec<u32> {
+        self.ebpf
+            .programs()
+            .filter_map(|(_, program)| program.info().ok())
+            .map(|info| info.id())
+            .collect()
+    }
+}
+
+fn endpoint_of(key: &EndpointKey) -> Option<Endpoint> {
+    let role = Role::ALL.into_iter().find(|role| *role as u8 == key.role)?;
+    let address = Ipv6Addr::from(key.address);
+    let address = address
+        .to_ipv4_mapped()
+        .map_or(IpAddr::V6(address), IpAddr::V4);
+    Some(Endpoint {
+        role,
+        side: Side::Client,
+        remote: Some(SocketAddr::new(address, key.port)),
+        netns: key.netns,
+    })
+}
+
+fn slots_error(error: MapError) -> ReadError {
+    ReadError {
+        what: "read the table of observed addresses",
+        error: match error {
+            MapError::SyscallError(error) => error.io_error,
+            other => std::io::Error::other(other.to_string()),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_come_back_as_they_were() {
+        for text in ["10.1.0.2:2379", "[fd00::2]:2380"] {
+            let remote: SocketAddr = text.parse().unwrap();
+            let key = EndpointKey {
+                netns: 7,
+                address: attach::mapped_octets(remote),
+                port: remote.port(),
+                role: Role::EtcdPeer as u8,
+                reserved: [0; 5],
+            };
+            let endpoint = endpoint_of(&key).unwrap();
+            assert_eq!(endpoint.remote, Some(remote));
+            assert_eq!(endpoint.role, Role::EtcdPeer);
+            assert_eq!(endpoint.netns, 7);
+        }
+    }
+}
