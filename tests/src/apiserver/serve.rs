@@ -67,6 +67,8 @@ pub(super) fn run(
 async fn accept(listener: tokio::net::TcpListener, tls: TlsAcceptor, state: Arc<Mutex<State>>) {
     let mut connections = JoinSet::new();
     while let Ok((stream, _)) = listener.accept().await {
+        // As Go's servers do: otherwise the answer waits for the client's delayed ACK of the session tickets.
+        let _ = stream.set_nodelay(true);
         let (tls, state) = (tls.clone(), Arc::clone(&state));
         connections.spawn(async move {
             // What the client does wrong is its test's business.
