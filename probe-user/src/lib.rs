@@ -9,6 +9,7 @@ pub mod histogram;
 pub mod measure;
 pub mod output;
 pub mod probe;
+pub mod secrecy;
 pub mod target;
 pub mod tls;
 pub mod verdict;

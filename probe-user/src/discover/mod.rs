@@ -12,6 +12,7 @@ mod error;
 mod kubeadm;
 mod kubeconfig;
 mod manifest;
+pub mod online;
 mod origin;
 mod root;
 mod secret;

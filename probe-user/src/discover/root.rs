@@ -168,8 +168,6 @@ pub(super) struct Text {
 }
 
 impl Text {
-    // For the answers of the API server.
-    #[allow(dead_code, reason = "the cluster-info flow is its first user")]
     /// Text that came from elsewhere; `name` is what messages call it.
     pub(super) fn new(kind: Kind, name: &str, text: &str) -> Self {
         Self {

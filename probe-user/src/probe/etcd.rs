@@ -144,7 +144,7 @@ fn innermost(error: &(dyn std::error::Error + 'static)) -> String {
 }
 
 /// A connector that hands out one established stream and never makes another.
-struct OneConnection(Option<TokioIo<TlsStream<WireStream>>>);
+pub(crate) struct OneConnection(pub(crate) Option<TokioIo<TlsStream<WireStream>>>);
 
 impl Service<Uri> for OneConnection {
     type Response = TokioIo<TlsStream<WireStream>>;

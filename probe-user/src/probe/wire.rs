@@ -17,13 +17,13 @@ const FIRST_WORDS: usize = 64;
 /// The socket. It outlives whatever speaks through it, because an HTTP/2 channel closes its stream when dropped: with
 /// the peer's last bytes unread, and that makes the kernel send RST.
 #[derive(Debug)]
-pub(super) struct Wire {
-    pub(super) socket: TcpStream,
+pub(crate) struct Wire {
+    pub(crate) socket: TcpStream,
     heard: Mutex<Vec<u8>>,
 }
 
 impl Wire {
-    pub(super) fn new(socket: TcpStream) -> Arc<Self> {
+    pub(crate) fn new(socket: TcpStream) -> Arc<Self> {
         Arc::new(Self {
             socket,
             heard: Mutex::new(Vec::new()),
@@ -31,7 +31,7 @@ impl Wire {
     }
 
     /// The first bytes the server sent.
-    pub(super) fn heard(&self) -> Vec<u8> {
+    pub(crate) fn heard(&self) -> Vec<u8> {
         self.heard
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
@@ -45,7 +45,7 @@ impl Wire {
     }
 
     /// Writes all of `bytes`.
-    pub(super) async fn send(&self, mut bytes: &[u8]) -> io::Result<()> {
+    pub(crate) async fn send(&self, mut bytes: &[u8]) -> io::Result<()> {
         while !bytes.is_empty() {
             self.socket.writable().await?;
             match self.socket.try_write(bytes) {
@@ -60,7 +60,7 @@ impl Wire {
 
     /// Says that nothing more will be sent, and reads until the server says the same. Closing after that sends nothing
     /// at all; closing with bytes unread, or before the last of them arrive, sends RST.
-    pub(super) async fn close(&self, until: Instant) {
+    pub(crate) async fn close(&self, until: Instant) {
         // Not connected any more: there is nobody to be polite to.
         if rustix::net::shutdown(&self.socket, Shutdown::Write).is_err() {
             return;
@@ -84,7 +84,7 @@ impl Wire {
 
 /// The wire as a stream.
 #[derive(Debug)]
-pub(super) struct WireStream {
+pub(crate) struct WireStream {
     wire: Arc<Wire>,
     /// Dropped with the stream, which tells the other end of the channel.
     _held: oneshot::Sender<()>,
@@ -92,7 +92,7 @@ pub(super) struct WireStream {
 
 impl WireStream {
     /// A stream, and a future that ends when the stream has been dropped.
-    pub(super) fn new(wire: &Arc<Wire>) -> (Self, oneshot::Receiver<()>) {
+    pub(crate) fn new(wire: &Arc<Wire>) -> (Self, oneshot::Receiver<()>) {
         let (held, dropped) = oneshot::channel();
         let stream = Self {
             wire: Arc::clone(wire),

@@ -17,6 +17,7 @@ use super::file;
 #[derive(Debug)]
 pub struct CaBundle {
     path: PathBuf,
+    certificates: Vec<CertificateDer<'static>>,
     facts: Vec<CertificateFacts>,
     verifier: Arc<WebPkiServerVerifier>,
 }
@@ -36,28 +37,44 @@ impl CaBundle {
     /// # Errors
     /// The text holds no certificate, or one that cannot be parsed.
     pub fn parse(path: &Path, pem: &[u8]) -> Result<Arc<Self>, CredentialError> {
-        const REMEDY: &str = "give the PEM certificate of the CA that signed the server";
-        let refuse = |reason: String| unusable(Material::CaBundle, path, reason, REMEDY);
-        let mut roots = RootCertStore::empty();
-        let mut facts = Vec::new();
+        let mut certificates = Vec::new();
         for (index, der) in CertificateDer::pem_slice_iter(pem).enumerate() {
             let number = index + 1;
-            let der = der.map_err(|_| refuse(format!("certificate {number} is damaged PEM")))?;
-            let read = CertificateFacts::read(&der)
-                .ok_or_else(|| refuse(format!("certificate {number} is damaged")))?;
-            roots
-                .add(der)
-                .map_err(|error| refuse(format!("certificate {number} is refused: {error}")))?;
+            certificates.push(
+                der.map_err(|_| refuse(path, format!("certificate {number} is damaged PEM")))?,
+            );
+        }
+        Self::of(path, certificates)
+    }
+
+    /// Trusts these certificates; `path` is where they came from, for messages.
+    ///
+    /// # Errors
+    /// There is none, or one cannot be parsed.
+    pub fn of(
+        path: &Path,
+        certificates: Vec<CertificateDer<'static>>,
+    ) -> Result<Arc<Self>, CredentialError> {
+        let mut roots = RootCertStore::empty();
+        let mut facts = Vec::new();
+        for (index, der) in certificates.iter().enumerate() {
+            let number = index + 1;
+            let read = CertificateFacts::read(der)
+                .ok_or_else(|| refuse(path, format!("certificate {number} is damaged")))?;
+            roots.add(der.clone()).map_err(|error| {
+                refuse(path, format!("certificate {number} is refused: {error}"))
+            })?;
             facts.push(read);
         }
         if facts.is_empty() {
-            return Err(refuse("it holds no certificate".to_owned()));
+            return Err(refuse(path, "it holds no certificate".to_owned()));
         }
         let verifier = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider())
             .build()
-            .map_err(|error| refuse(error.to_string()))?;
+            .map_err(|error| refuse(path, error.to_string()))?;
         Ok(Arc::new(Self {
             path: path.to_owned(),
+            certificates,
             facts,
             verifier,
         }))
@@ -67,6 +84,12 @@ impl CaBundle {
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// The certificates, in the file's order.
+    #[must_use]
+    pub fn certificates(&self) -> &[CertificateDer<'static>] {
+        &self.certificates
     }
 
     /// What each certificate says, in the file's order. Verification does not look at a CA's own dates; etcd and
@@ -79,4 +102,9 @@ impl CaBundle {
     pub(super) fn verifier(&self) -> Arc<WebPkiServerVerifier> {
         Arc::clone(&self.verifier)
     }
+}
+
+fn refuse(path: &Path, reason: String) -> CredentialError {
+    const REMEDY: &str = "give the PEM certificate of the CA that signed the server";
+    unusable(Material::CaBundle, path, reason, REMEDY)
 }

@@ -12,6 +12,10 @@ pub enum Material {
     Certificate,
     /// The client's private key.
     Key,
+    /// The certificate of a CA that is to sign a client certificate.
+    SignerCertificate,
+    /// The private key of that CA.
+    SignerKey,
 }
 
 impl fmt::Display for Material {
@@ -20,6 +24,8 @@ impl fmt::Display for Material {
             Self::CaBundle => "CA bundle",
             Self::Certificate => "client certificate",
             Self::Key => "client key",
+            Self::SignerCertificate => "CA certificate",
+            Self::SignerKey => "CA key",
         })
     }
 }

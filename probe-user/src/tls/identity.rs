@@ -5,15 +5,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rustls::crypto::ring::sign::any_supported_type;
-use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::sign::CertifiedKey;
 use rustls::{Error as TlsError, InconsistentKeys};
 
 use super::error::{CredentialError, Material, unusable};
 use super::facts::CertificateFacts;
 use super::file;
-use super::key::SecretKey;
+use super::key::signing_key;
 
 /// A client certificate with its private key. The key never shows in `Debug` or in a message.
 pub struct ClientIdentity {
@@ -39,49 +39,61 @@ impl ClientIdentity {
     /// # Errors
     /// A file cannot be read, is not what it should be, the key is encrypted, or the two do not belong together.
     pub fn load(certificate: &Path, key: &Path) -> Result<Arc<Self>, CredentialError> {
-        let chain = file::read(Material::Certificate, certificate)?;
-        let contents = file::read(Material::Key, key)?;
-        Self::parse(
-            certificate,
-            &chain.bytes,
-            key,
-            &contents.bytes,
-            contents.open_to_others,
-        )
+        Self::load_parts((certificate, None), (key, None))
     }
 
-    fn parse(
-        certificate: &Path,
-        chain: &[u8],
-        key: &Path,
-        key_pem: &[u8],
-        key_open_to_others: bool,
+    /// The same, where either may be at hand already: the path then only says where it came from.
+    ///
+    /// # Errors
+    /// As for [`ClientIdentity::load`].
+    pub fn load_parts(
+        certificate: (&Path, Option<&[u8]>),
+        key: (&Path, Option<&[u8]>),
     ) -> Result<Arc<Self>, CredentialError> {
-        let (chain, facts) = parse_chain(certificate, chain)?;
-        let signing = any_supported_type(&SecretKey::find(key, key_pem)?.der()).map_err(|_| {
-            unusable(
-                Material::Key,
-                key,
-                "it is damaged or of a kind that is not supported",
-                "use RSA (2048 bits or more), ECDSA P-256 or P-384, or Ed25519",
-            )
-        })?;
+        let (chain, facts) = match certificate {
+            (path, Some(pem)) => parse_chain(path, pem)?,
+            (path, None) => parse_chain(path, &file::read(Material::Certificate, path)?.bytes)?,
+        };
+        let (signing, key_open_to_others) = match key {
+            (path, Some(pem)) => (signing_key(Material::Key, path, pem)?, false),
+            (path, None) => {
+                let contents = file::read(Material::Key, path)?;
+                let signing = signing_key(Material::Key, path, &contents.bytes)?;
+                (signing, contents.open_to_others)
+            }
+        };
         let certified = CertifiedKey::new(chain, signing);
         match certified.keys_match() {
             Ok(()) | Err(TlsError::InconsistentKeys(InconsistentKeys::Unknown)) => {}
             Err(TlsError::InconsistentKeys(_)) => {
                 return Err(CredentialError::Mismatch {
-                    certificate: certificate.to_owned(),
-                    key: key.to_owned(),
+                    certificate: certificate.0.to_owned(),
+                    key: key.0.to_owned(),
                 });
             }
-            Err(_) => return Err(damaged(certificate)),
+            Err(_) => return Err(damaged(certificate.0)),
         }
         Ok(Arc::new(Self {
-            certificate_path: certificate.to_owned(),
+            certificate_path: certificate.0.to_owned(),
             facts,
             key_open_to_others,
             certified: Arc::new(certified),
+        }))
+    }
+
+    /// A pair that was made here and has no files; `name` is what messages call it.
+    pub(super) fn minted(
+        name: &Path,
+        certificate: &CertificateDer<'static>,
+        key: &PrivateKeyDer<'static>,
+    ) -> Result<Arc<Self>, CredentialError> {
+        let facts = CertificateFacts::read(certificate).ok_or_else(|| damaged(name))?;
+        let signing = any_supported_type(key).map_err(|_| damaged(name))?;
+        Ok(Arc::new(Self {
+            certificate_path: name.to_owned(),
+            facts,
+            key_open_to_others: false,
+            certified: Arc::new(CertifiedKey::new(vec![certificate.clone()], signing)),
         }))
     }
 

@@ -3,13 +3,32 @@
 //! rustls' own PEM reader gathers the text in a buffer that it frees as it is; a key must not stay in freed memory.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use rustls::crypto::ring::sign::any_supported_type;
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs1KeyDer, PrivatePkcs8KeyDer, PrivateSec1KeyDer};
+use rustls::sign::SigningKey;
 use zeroize::Zeroizing;
 
 use super::error::{CredentialError, Material, unusable};
+
+/// Takes the key of a PEM file to sign with.
+pub(super) fn signing_key(
+    material: Material,
+    path: &Path,
+    pem: &[u8],
+) -> Result<Arc<dyn SigningKey>, CredentialError> {
+    any_supported_type(&SecretKey::find(material, path, pem)?.der()).map_err(|_| {
+        unusable(
+            material,
+            path,
+            "it is damaged or of a kind that is not supported",
+            "use RSA (2048 bits or more), ECDSA P-256 or P-384, or Ed25519",
+        )
+    })
+}
 
 /// What a BEGIN line says the key is.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -36,14 +55,14 @@ impl Form {
 }
 
 /// A key in DER, wiped when dropped.
-pub(super) struct SecretKey {
+struct SecretKey {
     form: Form,
     der: Zeroizing<Vec<u8>>,
 }
 
 impl SecretKey {
     /// The key, borrowed: nothing is copied.
-    pub(super) fn der(&self) -> PrivateKeyDer<'_> {
+    fn der(&self) -> PrivateKeyDer<'_> {
         let der = self.der.as_slice();
         match self.form {
             Form::Pkcs8 => PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(der)),
@@ -53,8 +72,8 @@ impl SecretKey {
     }
 
     /// Finds the first private key of PEM text (RFC 7468).
-    pub(super) fn find(path: &Path, pem: &[u8]) -> Result<Self, CredentialError> {
-        let refuse = |reason: &str, remedy| unusable(Material::Key, path, reason, remedy);
+    fn find(material: Material, path: &Path, pem: &[u8]) -> Result<Self, CredentialError> {
+        let refuse = |reason: &str, remedy| unusable(material, path, reason, remedy);
         let damaged = || refuse("it is damaged PEM", "issue or copy it again");
         let encrypted = || {
             refuse(

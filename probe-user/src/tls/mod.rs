@@ -11,6 +11,7 @@ mod facts;
 mod file;
 mod identity;
 mod key;
+mod mint;
 mod verifier;
 
 pub use ca::CaBundle;
@@ -20,3 +21,4 @@ pub(crate) use date::utc;
 pub use error::{CredentialError, Material};
 pub use facts::{CertificateFacts, EXPIRES_SOON, Validity};
 pub use identity::ClientIdentity;
+pub use mint::{MINTED_BACKDATING, MINTED_VALIDITY, Subject, mint};

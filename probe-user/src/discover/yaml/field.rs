@@ -134,6 +134,18 @@ impl<'a> Field<'a> {
         }
     }
 
+    /// Its text, untrimmed: what a signature covers.
+    ///
+    /// # Errors
+    /// It is not text.
+    pub(in crate::discover) fn raw(&self) -> Result<Option<&'a str>, DiscoverError> {
+        match self.value() {
+            None => Ok(None),
+            Some(Value::Text(text)) => Ok(Some(text.as_str()).filter(|text| !text.is_empty())),
+            Some(other) => Err(self.expected("text", other)),
+        }
+    }
+
     /// Its text with where it stands.
     ///
     /// # Errors
