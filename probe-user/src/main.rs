@@ -1,2 +1,7 @@
 //! The `joinprobe` command.
-fn main() {}
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    probe_user::run::run().into()
+}

@@ -3,6 +3,7 @@
 mod args;
 mod duration;
 pub mod log;
+pub mod progress;
 pub mod signal;
 
 pub use args::{Args, ColorChoice, Command, GlobalArgs, OutputFormat, PreflightArgs};

@@ -1,0 +1,66 @@
+//! From raw arguments to an exit code.
+
+use std::io::{self, Write as _};
+
+use anstream::AutoStream;
+use clap::Parser as _;
+
+use crate::cli::{Args, ColorChoice, Command};
+use crate::config::{Common, PreflightConfig};
+use crate::exit::Exit;
+use crate::preflight;
+
+/// Runs the command that the process's arguments name.
+pub fn run() -> Exit {
+    let args = match Args::try_parse() {
+        Ok(args) => args,
+        Err(error) => {
+            // Help and version come this way too, with code 0. A closed pipe is no reason to complain.
+            let _ = error.print();
+            return if error.use_stderr() { Exit::Usage } else { Exit::Pass };
+        }
+    };
+    crate::cli::log::start(args.global.verbose, args.global.bpf_log);
+    let color = args.global.color;
+    let common = Common::resolve(&args.global);
+    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => return complain(&format!("cannot start: {error}"), Exit::CouldNotMeasure),
+    };
+    match args.command {
+        Command::Preflight(args) => {
+            let config = match PreflightConfig::resolve(common, *args) {
+                Ok(config) => config,
+                Err(error) => return complain(&error, Exit::Usage),
+            };
+            match runtime.block_on(preflight::run(&config)) {
+                Ok(outcome) => print(&outcome, &config, color),
+                Err(error) => complain(&error, error.exit()),
+            }
+        }
+    }
+}
+
+fn print(outcome: &preflight::Outcome, config: &PreflightConfig, color: ColorChoice) -> Exit {
+    let choice = match color {
+        ColorChoice::Auto => AutoStream::choice(&io::stdout()),
+        ColorChoice::Always => anstream::ColorChoice::Always,
+        ColorChoice::Never => anstream::ColorChoice::Never,
+    };
+    let mut out = AutoStream::new(io::stdout(), choice);
+    match config.exporter().write(&outcome.report, &mut out) {
+        // Whoever closed the pipe has read enough; the exit code still tells.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => outcome.exit,
+        Err(error) => complain(
+            &format!("cannot write the result to standard output: {error}; free the disk or redirect it elsewhere"),
+            Exit::CouldNotMeasure,
+        ),
+        Ok(()) => outcome.exit,
+    }
+}
+
+fn complain(error: &dyn std::fmt::Display, exit: Exit) -> Exit {
+    // With standard error closed there is nobody left to tell.
+    let _ = writeln!(io::stderr(), "joinprobe: {error}");
+    exit
+}
