@@ -149,3 +149,54 @@ fn client_pair(args: &PreflightArgs) -> Result<Option<(PathBuf, PathBuf)>, Confi
         (Some(certificate), Some(key)) => Ok(Some((certificate.clone(), key.clone()))),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser as _;
+
+    use super::*;
+    use crate::cli::{Args, Command};
+
+    fn resolve(arguments: &[&str]) -> Result<PreflightConfig, String> {
+        let all = ["joinprobe", "preflight"].iter().chain(arguments);
+        let args = Args::try_parse_from(all).map_err(|error| error.to_string())?;
+        let common = Common::resolve(&args.global);
+        match args.command {
+            Command::Preflight(args) => {
+                PreflightConfig::resolve(common, *args).map_err(|error| error.to_string())
+            }
+        }
+    }
+
+    #[test]
+    fn a_target_named_twice_is_probed_once() {
+        let config = resolve(&["--etcd", "a:1", "--etcd", "a:1", "--etcd-peer", "a:1"]).unwrap();
+        assert_eq!(config.targets.len(), 2);
+    }
+
+    #[test]
+    fn usage_errors_name_flag_reason_and_remedy() {
+        for (arguments, parts) in [
+            (&[] as &[&str], ["no targets", "name what", "--etcd 10.0.0.1:2379"]),
+            (&["--etcd", "a"], ["--etcd:", "port is missing", "a:2379"]),
+            (&["--apiserver", "a"], ["--apiserver:", "port is missing", "a:6443"]),
+            (&["--etcd", "a:1", "--etcd-cert", "c"], ["--etcd-cert", "--etcd-key", "no use"]),
+            (&["--etcd", "a:1", "--etcd-key", "c"], ["--etcd-key", "--etcd-cert", "no use"]),
+            (
+                &["--etcd", "a:1", "--etcd-cert", "c", "--etcd-key", "k"],
+                ["--etcd-cert", "--etcd-cacert", "verified"],
+            ),
+            (&["--etcd", "a:1", "--timeout", "10"], ["--timeout", "unit", "for example 10s"]),
+            (&["--etcd", "a:1", "--timeout", "0s"], ["--timeout", "longer than zero", "10s"]),
+            (
+                &["--etcd", "a:1", "--etcd-heartbeat", "1s", "--etcd-election", "2s"],
+                ["--etcd-election 2s", "five times", "manifest"],
+            ),
+        ] {
+            let error = resolve(arguments).unwrap_err();
+            for part in parts {
+                assert!(error.contains(part), "{part} is missing in: {error}");
+            }
+        }
+    }
+}
