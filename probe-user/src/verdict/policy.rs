@@ -1,6 +1,4 @@
-//! How a run decides, apart from the limits: confidence, looks, what is tolerated, and the exit code.
-
-use super::Verdict;
+//! How a run decides, apart from the limits: confidence, looks, and what is tolerated.
 
 /// How a target is judged.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -66,38 +64,9 @@ pub struct RunPolicy {
     pub allow_unreachable: u32,
 }
 
-/// The exit code of a verdict: 0 pass, 3 fail, 4 warn when `strict`, 5 inconclusive unless allowed. `warn_mode`
-/// (`--mode warn`) reports everything and ends with 0.
-#[must_use]
-pub fn exit_code(verdict: Verdict, strict: bool, allow_inconclusive: bool, warn_mode: bool) -> u8 {
-    match verdict {
-        _ if warn_mode => 0,
-        Verdict::Warn if strict => 4,
-        Verdict::Pass | Verdict::Warn => 0,
-        Verdict::Inconclusive if allow_inconclusive => 0,
-        Verdict::Inconclusive => 5,
-        Verdict::Fail => 3,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn exit_codes_are_the_documented_ones() {
-        for (verdict, strict, allow, warn_mode, code) in [
-            (Verdict::Pass, true, false, false, 0),
-            (Verdict::Warn, false, false, false, 0),
-            (Verdict::Warn, true, false, false, 4),
-            (Verdict::Inconclusive, false, false, false, 5),
-            (Verdict::Inconclusive, true, true, false, 0),
-            (Verdict::Fail, false, true, false, 3),
-            (Verdict::Fail, true, false, true, 0),
-        ] {
-            assert_eq!(exit_code(verdict, strict, allow, warn_mode), code);
-        }
-    }
 
     #[test]
     fn error_is_shared_by_looks_and_targets() {
