@@ -81,7 +81,11 @@ mod tests {
             (Verdict::Fail, false, true, false, 3),
             (Verdict::Fail, true, false, true, 0),
         ] {
-            let leniency = Leniency { strict, allow_inconclusive, warn_only };
+            let leniency = Leniency {
+                strict,
+                allow_inconclusive,
+                warn_only,
+            };
             assert_eq!(Exit::of(verdict, leniency).code(), code);
         }
         assert_eq!(Exit::CouldNotMeasure.code(), 1);

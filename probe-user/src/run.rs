@@ -5,25 +5,34 @@ use std::io::{self, Write as _};
 use anstream::AutoStream;
 use clap::Parser as _;
 
-use crate::cli::{Args, ColorChoice, Command};
+use crate::cli::{Args, ColorChoice, Command, OutputFormat};
 use crate::config::{Common, PreflightConfig};
 use crate::exit::Exit;
+use crate::output::{Json, Marks, Render, Table};
 use crate::preflight;
 
 /// Runs the command that the process's arguments name.
+#[must_use]
 pub fn run() -> Exit {
     let args = match Args::try_parse() {
         Ok(args) => args,
         Err(error) => {
             // Help and version come this way too, with code 0. A closed pipe is no reason to complain.
             let _ = error.print();
-            return if error.use_stderr() { Exit::Usage } else { Exit::Pass };
+            return if error.use_stderr() {
+                Exit::Usage
+            } else {
+                Exit::Pass
+            };
         }
     };
     crate::cli::log::start(args.global.verbose, args.global.bpf_log);
     let color = args.global.color;
     let common = Common::resolve(&args.global);
-    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+    let runtime = match tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+    {
         Ok(runtime) => runtime,
         Err(error) => return complain(&format!("cannot start: {error}"), Exit::CouldNotMeasure),
     };
@@ -48,11 +57,19 @@ fn print(outcome: &preflight::Outcome, config: &PreflightConfig, color: ColorCho
         ColorChoice::Never => anstream::ColorChoice::Never,
     };
     let mut out = AutoStream::new(io::stdout(), choice);
-    match config.exporter().write(&outcome.report, &mut out) {
+    let format: &dyn Render = match config.output {
+        OutputFormat::Table => &Table {
+            marks: Marks::of_locale(),
+        },
+        OutputFormat::Json => &Json,
+    };
+    match format.write(&outcome.report, &mut out) {
         // Whoever closed the pipe has read enough; the exit code still tells.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => outcome.exit,
         Err(error) => complain(
-            &format!("cannot write the result to standard output: {error}; free the disk or redirect it elsewhere"),
+            &format!(
+                "cannot write the result to standard output: {error}; free the disk or redirect it elsewhere"
+            ),
             Exit::CouldNotMeasure,
         ),
         Ok(()) => outcome.exit,

@@ -90,6 +90,9 @@ pub struct PreflightArgs {
     /// Repeat failed targets for so long (a load balancer may not be ready yet)
     #[arg(long, value_name = "DURATION", default_value = "0s", value_parser = duration::parse, help_heading = "Probing")]
     pub retry_for: Duration,
+    /// Most connections to one target; more than one only while its median RTT is undecided
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=16), help_heading = "Probing")]
+    pub max_connections: u32,
     /// Send the ClientHello in one piece, for servers or middleboxes that want it so; no path RTT then
     #[arg(long, help_heading = "Probing")]
     pub no_pacing: bool,

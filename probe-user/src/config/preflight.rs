@@ -42,6 +42,8 @@ pub struct PreflightConfig {
     pub timeout: Duration,
     /// How long failed targets are tried again.
     pub retry_for: Duration,
+    /// Most connections to one target: the further ones only while a median is undecided.
+    pub max_connections: u32,
     /// Pace the ClientHello.
     pub pacing: bool,
     /// Ask every etcd member instead of one.
@@ -84,6 +86,7 @@ impl PreflightConfig {
             },
             timeout: args.timeout,
             retry_for: args.retry_for,
+            max_connections: args.max_connections,
             pacing: !args.no_pacing,
             probe_each_member: args.probe_each_member,
             timing: TimingChoice {
@@ -177,19 +180,44 @@ mod tests {
     #[test]
     fn usage_errors_name_flag_reason_and_remedy() {
         for (arguments, parts) in [
-            (&[] as &[&str], ["no targets", "name what", "--etcd 10.0.0.1:2379"]),
+            (
+                &[] as &[&str],
+                ["no targets", "name what", "--etcd 10.0.0.1:2379"],
+            ),
             (&["--etcd", "a"], ["--etcd:", "port is missing", "a:2379"]),
-            (&["--apiserver", "a"], ["--apiserver:", "port is missing", "a:6443"]),
-            (&["--etcd", "a:1", "--etcd-cert", "c"], ["--etcd-cert", "--etcd-key", "no use"]),
-            (&["--etcd", "a:1", "--etcd-key", "c"], ["--etcd-key", "--etcd-cert", "no use"]),
+            (
+                &["--apiserver", "a"],
+                ["--apiserver:", "port is missing", "a:6443"],
+            ),
+            (
+                &["--etcd", "a:1", "--etcd-cert", "c"],
+                ["--etcd-cert", "--etcd-key", "no use"],
+            ),
+            (
+                &["--etcd", "a:1", "--etcd-key", "c"],
+                ["--etcd-key", "--etcd-cert", "no use"],
+            ),
             (
                 &["--etcd", "a:1", "--etcd-cert", "c", "--etcd-key", "k"],
                 ["--etcd-cert", "--etcd-cacert", "verified"],
             ),
-            (&["--etcd", "a:1", "--timeout", "10"], ["--timeout", "unit", "for example 10s"]),
-            (&["--etcd", "a:1", "--timeout", "0s"], ["--timeout", "longer than zero", "10s"]),
             (
-                &["--etcd", "a:1", "--etcd-heartbeat", "1s", "--etcd-election", "2s"],
+                &["--etcd", "a:1", "--timeout", "10"],
+                ["--timeout", "unit", "for example 10s"],
+            ),
+            (
+                &["--etcd", "a:1", "--timeout", "0s"],
+                ["--timeout", "longer than zero", "10s"],
+            ),
+            (
+                &[
+                    "--etcd",
+                    "a:1",
+                    "--etcd-heartbeat",
+                    "1s",
+                    "--etcd-election",
+                    "2s",
+                ],
                 ["--etcd-election 2s", "five times", "manifest"],
             ),
         ] {

@@ -13,7 +13,9 @@ impl Memory {
     /// Reads /proc/self/status; zeros where /proc is not mounted.
     #[must_use]
     pub fn of_this_process() -> Self {
-        std::fs::read_to_string("/proc/self/status").map(|status| Self::parse(&status)).unwrap_or_default()
+        std::fs::read_to_string("/proc/self/status")
+            .map(|status| Self::parse(&status))
+            .unwrap_or_default()
     }
 
     fn parse(status: &str) -> Self {
@@ -24,7 +26,10 @@ impl Memory {
                 .and_then(|rest| rest.split_whitespace().next()?.parse::<u64>().ok())
                 .map_or(0, |kibibytes| kibibytes * 1024)
         };
-        Self { resident: field("VmRSS"), peak: field("VmHWM") }
+        Self {
+            resident: field("VmRSS"),
+            peak: field("VmHWM"),
+        }
     }
 }
 
@@ -35,7 +40,13 @@ mod tests {
     #[test]
     fn reads_kibibytes() {
         let memory = Memory::parse("Name:\tx\nVmHWM:\t    5120 kB\nVmRSS:\t    4096 kB\n");
-        assert_eq!(memory, Memory { resident: 4096 * 1024, peak: 5120 * 1024 });
+        assert_eq!(
+            memory,
+            Memory {
+                resident: 4096 * 1024,
+                peak: 5120 * 1024
+            }
+        );
         assert_eq!(Memory::parse("VmRSS:\tjunk\n"), Memory::default());
     }
 

@@ -1,1 +1,110 @@
-//! To be filled.
+//! `joinprobe preflight`: probes every target once, at the same time, and gives a verdict.
+
+mod error;
+mod judge;
+mod limits;
+mod marker;
+mod memory;
+mod round;
+mod trust;
+
+use std::time::SystemTime;
+
+use tokio::time::Instant;
+
+pub use error::PreflightError;
+pub use memory::Memory;
+
+use crate::bpf::{Observer, ObserverConfig};
+use crate::cli::progress::Progress;
+use crate::cli::signal;
+use crate::config::PreflightConfig;
+use crate::exit::{Exit, Leniency};
+use crate::output::{ObserverReport, Report};
+use round::Rounds;
+use trust::Trust;
+
+/// How a preflight ended.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// Everything that was found.
+    pub report: Report,
+    /// The exit code that follows from it.
+    pub exit: Exit,
+}
+
+/// Runs a preflight.
+///
+/// # Errors
+/// Nothing could be measured, or the credentials that were given are unusable. A target that cannot be reached is no
+/// error but a finding.
+pub async fn run(config: &PreflightConfig) -> Result<Outcome, PreflightError> {
+    let started = Instant::now();
+    let trust = Trust::load(&config.credentials)?;
+    let mut observer = Observer::attach(&observer_config(config))?;
+    let attached = Memory::of_this_process();
+    log::info!("attached to {}", observer.hierarchy().path().display());
+    let progress = Progress::start(format!("probing {} targets", config.targets.len()));
+    let mut rounds = Rounds::new(config, &trust, started);
+    tokio::select! {
+        () = rounds.run(&mut observer) => {}
+        signal = signal::interrupted() => {
+            return Err(signal.map_or_else(PreflightError::Signals, PreflightError::Interrupted));
+        }
+    }
+    drop(progress);
+    let measured = rounds.measurements(&observer);
+    let verdict = judge::run(config, &measured);
+    let observer = observer_report(&observer, attached);
+    let leniency = Leniency {
+        strict: config.strict,
+        allow_inconclusive: config.allow_inconclusive,
+        warn_only: false,
+    };
+    Ok(Outcome {
+        exit: Exit::of(verdict.verdict, leniency),
+        report: Report::of_run(
+            &config.common.node,
+            SystemTime::now(),
+            started.elapsed(),
+            &measured,
+            &verdict,
+            observer,
+        ),
+    })
+}
+
+fn observer_config(config: &PreflightConfig) -> ObserverConfig {
+    let targets = u32::try_from(config.targets.len()).unwrap_or(u32::MAX);
+    ObserverConfig {
+        // A name may stand for several addresses, each of which is a target of its own.
+        max_targets: targets
+            .saturating_mul(2)
+            .max(ObserverConfig::default().max_targets),
+        own_only: true,
+        kernel_log: config.common.bpf_log,
+        cgroup: config.common.cgroup.clone(),
+        ..ObserverConfig::default()
+    }
+}
+
+fn observer_report(observer: &Observer, attached: Memory) -> ObserverReport {
+    let stats = observer.stats();
+    ObserverReport {
+        kernel: observer.kernel_release().to_owned(),
+        rtt_source: observer
+            .rtt_source()
+            .map_or("none", |source| source.name())
+            .to_owned(),
+        events_lost: stats.events_lost,
+        events_suppressed: stats.events_suppressed,
+        flows_seen: stats.flows_seen,
+        flows_untracked: stats.flows_untracked,
+        raw_disagreements: stats.raw_disagreements,
+        slots_used: u64::from(stats.slots_used),
+        slots_exhausted: stats.slots_exhausted,
+        rss_bytes: attached.resident,
+        rss_peak_bytes: Memory::of_this_process().peak,
+        cgroup: observer.hierarchy().path().display().to_string(),
+    }
+}

@@ -50,6 +50,15 @@ impl EtcdRead {
         }
     }
 
+    /// Nobody is asked: the read was answered before.
+    #[must_use]
+    pub fn none() -> Self {
+        Self {
+            each: false,
+            taken: Cell::new(true),
+        }
+    }
+
     /// Every member is asked (`--probe-each-member`).
     #[must_use]
     pub fn each_member() -> Self {

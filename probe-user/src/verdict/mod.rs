@@ -15,7 +15,7 @@ pub use combine::combine;
 pub use finding::{Finding, FindingState, Unit};
 pub use judge::{judge_target, needs_more};
 pub use limits::{Limit, LimitError, LimitId, Limits};
-pub use policy::{Join, Policy, RunPolicy, };
+pub use policy::{Join, Policy, RunPolicy};
 pub use timing::{Profile, Timing};
 
 /// What a target or a whole run comes to, from best to worst.

@@ -1,0 +1,34 @@
+//! Why a preflight came to no verdict.
+
+use crate::bpf::AttachError;
+use crate::cli::signal::Interrupted;
+use crate::exit::Exit;
+use crate::tls::CredentialError;
+
+/// Each is one sentence with the reason and the remedy.
+#[derive(Debug, thiserror::Error)]
+pub enum PreflightError {
+    /// Credentials that were given are unusable.
+    #[error(transparent)]
+    Credentials(#[from] CredentialError),
+    /// The kernel side could not be attached.
+    #[error(transparent)]
+    Attach(#[from] AttachError),
+    /// A signal ended the run.
+    #[error("stopped by {} before there was a verdict; nothing is left behind", .0.name)]
+    Interrupted(Interrupted),
+    /// Signals cannot be waited for.
+    #[error("cannot wait for signals: {0}; too many open files or too little memory")]
+    Signals(std::io::Error),
+}
+
+impl PreflightError {
+    /// The exit code.
+    #[must_use]
+    pub fn exit(&self) -> Exit {
+        match self {
+            Self::Credentials(_) => Exit::Usage,
+            Self::Attach(_) | Self::Interrupted(_) | Self::Signals(_) => Exit::CouldNotMeasure,
+        }
+    }
+}
