@@ -52,6 +52,9 @@ pub enum ExportError {
         /// The refusal.
         error: io::Error,
     },
+    /// The destination is not one to write to; the text says why and what to do.
+    #[error("{0}")]
+    Refused(String),
     /// The format could not take the data.
     #[error("cannot encode: {0}")]
     Encode(String),
