@@ -1,10 +1,11 @@
 //! One simulated preflight: the code that judges real ones, fed with simulated samples.
 
+use probe_user::histogram;
 use probe_user::measure::{Counters, Distributions, TargetMeasurement};
 use probe_user::probe::ProbeReport;
 use probe_user::target::{Role, Side, Target, TargetSpec};
 use probe_user::verdict::{
-    Limits, Policy, RunPolicy, TargetVerdict, Verdict, combine, judge_target, needs_more,
+    Decisions, Limits, Policy, RunPolicy, TargetVerdict, Verdict, combine, needs_more,
 };
 
 use crate::samples::Path;
@@ -37,11 +38,12 @@ pub(crate) fn run(plan: &Plan, paths: &mut [Path], fail_limit_us: u64) -> Outcom
     for path in paths {
         let mut measured = unmeasured();
         let mut connections = 0;
+        let mut decisions = Decisions::default();
         let verdict = loop {
             connections += 1;
             // A further connection continues the path's own sequence: correlation does not end with a connection.
             add_connection(&mut measured, path, plan.samples);
-            let verdict = judge_target(&measured, &plan.limits, &plan.policy);
+            let verdict = decisions.judge(&measured, &plan.limits, &plan.policy);
             if !needs_more(&verdict) || connections >= plan.policy.looks {
                 break verdict;
             }
@@ -86,9 +88,6 @@ fn add_connection(measured: &mut TargetMeasurement, path: &mut Path, samples: us
     for _ in 0..samples {
         let sample = path.sample();
         probe.path_sequence.push(sample);
-        measured
-            .distributions
-            .path
-            .saturating_record(u64::from(sample));
+        histogram::record(&mut measured.distributions.path, u64::from(sample), 1);
     }
 }

@@ -63,6 +63,16 @@ pub fn from_buckets(counts: &[u64]) -> Distribution {
     histogram
 }
 
+/// The distribution of `samples`, microseconds; larger ones than it tells apart count as its largest.
+#[must_use]
+pub fn of_sequence(samples: &[u32]) -> Distribution {
+    let mut histogram = empty();
+    for &sample in samples {
+        record(&mut histogram, u64::from(sample), 1);
+    }
+    histogram
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

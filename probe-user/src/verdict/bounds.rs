@@ -87,6 +87,19 @@ pub fn quantile_bounds(
     }
 }
 
+/// The same bounds from samples sorted in rising order, exact to the microsecond.
+pub(super) fn sorted_bounds(sorted: &[u32], quantile: f64, alpha: f64) -> Bounds {
+    let n = u64::try_from(sorted.len()).unwrap_or(u64::MAX);
+    let at = |rank: u64| {
+        let index = usize::try_from(rank.checked_sub(1)?).ok()?;
+        sorted.get(index).map(|&sample| u64::from(sample))
+    };
+    Bounds {
+        lower: lower_rank(n, quantile, alpha).and_then(at),
+        upper: upper_rank(n, quantile, alpha).and_then(at),
+    }
+}
+
 /// The `rank`-th smallest sample, from 1.
 fn value_at_rank(samples: &Distribution, rank: u64) -> Option<u64> {
     let mut seen = 0;

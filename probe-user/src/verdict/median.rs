@@ -1,9 +1,10 @@
 //! Decides medians. docs/verdicts.md says why the rule is what it is, and what it was measured to do.
 
 use super::beta::binomial_at_least;
-use super::bounds::{Bounds, quantile_bounds};
+use super::bounds::{Bounds, quantile_bounds, sorted_bounds};
 use super::policy::Policy;
-use crate::histogram::{self, Distribution};
+use crate::histogram::Distribution;
+use crate::measure::TargetMeasurement;
 
 /// A sample this many times beyond a limit, or within it, is clear-cut.
 const CLEAR_FACTOR: u64 = 2;
@@ -15,6 +16,68 @@ pub(super) enum Samples<'a> {
     Ordered(&'a [u32]),
     /// Order unknown: taken to be independent.
     Unordered(&'a Distribution),
+}
+
+/// How samples lie about a limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Split {
+    /// Samples above it.
+    pub above: u64,
+    /// Independent samples that all of them are worth, as far as the order tells.
+    pub worth: u64,
+}
+
+impl<'a> Samples<'a> {
+    /// The path samples of a target: in order where the probe kept them.
+    pub(super) fn path(measured: &'a TargetMeasurement) -> Self {
+        match &measured.probe {
+            Some(probe) if !probe.path_sequence.is_empty() => Self::Ordered(&probe.path_sequence),
+            _ => Self::Unordered(&measured.distributions.path),
+        }
+    }
+
+    pub(super) fn is_empty(self) -> bool {
+        match self {
+            Self::Ordered(sequence) => sequence.is_empty(),
+            Self::Unordered(distribution) => distribution.is_empty(),
+        }
+    }
+
+    /// How the samples lie about a limit.
+    pub(super) fn against(self, limit: u64) -> Split {
+        match self {
+            Self::Ordered(sequence) => {
+                let above: Vec<bool> = sequence.iter().map(|&x| u64::from(x) > limit).collect();
+                let crossings = above.windows(2).filter(|pair| pair[0] != pair[1]).count();
+                let count = above.iter().filter(|&&above| above).count();
+                #[allow(
+                    clippy::cast_possible_truncation,
+                    clippy::cast_sign_loss,
+                    clippy::cast_precision_loss,
+                    reason = "a share of a small count"
+                )]
+                let worth = (above.len() as f64 * worth(above.len(), count, crossings)) as u64;
+                Split {
+                    above: u64::try_from(count).unwrap_or(u64::MAX),
+                    worth,
+                }
+            }
+            Self::Unordered(distribution) => {
+                let at_most = distribution.lowest_equivalent(limit);
+                let above = distribution
+                    .iter_recorded()
+                    .filter(|step| {
+                        distribution.lowest_equivalent(step.value_iterated_to()) > at_most
+                    })
+                    .map(|step| step.count_at_value())
+                    .sum();
+                Split {
+                    above,
+                    worth: distribution.len(),
+                }
+            }
+        }
+    }
 }
 
 /// A median and how well it is known.
@@ -70,11 +133,7 @@ fn ordered(sequence: &[u32], policy: &Policy) -> Option<Median> {
             .get(sorted.partition_point(|&at| !within(at)))
             .map(|&x| u64::from(x)),
     };
-    let mut counted = histogram::empty();
-    for &sample in sequence {
-        histogram::record(&mut counted, u64::from(sample), 1);
-    }
-    let plain = quantile_bounds(&counted, 0.5, policy.alpha(), policy.alpha());
+    let plain = sorted_bounds(&sorted, 0.5, policy.alpha());
     Some(Median {
         n: u64::try_from(sequence.len()).unwrap_or(u64::MAX),
         value: u64::from(value),
@@ -126,16 +185,24 @@ fn supported(agree: impl Iterator<Item = bool>, alpha: f64) -> bool {
 /// it is worth. `crossings` is how often neighbours differ.
 #[allow(clippy::cast_precision_loss, reason = "counts stay far below 2^53")]
 fn tail(n: usize, against: usize, crossings: usize) -> f64 {
+    let worth = worth(n, against, crossings);
+    let (n, against) = (n as f64, against as f64);
+    binomial_at_least(n * worth, 0.5, (n - against) * worth)
+}
+
+/// What share of `n` samples would be worth as much if they were independent: (1 - r) / (1 + r), the large-sample
+/// value for an AR(1) series, with r estimated from how seldom neighbours differ.
+#[allow(clippy::cast_precision_loss, reason = "counts stay far below 2^53")]
+fn worth(n: usize, against: usize, crossings: usize) -> f64 {
     let (n, against, crossings) = (n as f64, against as f64, crossings as f64);
-    // Among independent samples, as many neighbours differ on average.
+    // Among independent samples as many neighbours differ on average.
     let expected = 2.0 * against * (n - against) / n;
     let correlation = if expected > 0.0 {
         (1.0 - crossings / expected).max(0.0)
     } else {
         0.0
     };
-    let worth = (1.0 - correlation) / (1.0 + correlation);
-    binomial_at_least(n * worth, 0.5, (n - against) * worth)
+    (1.0 - correlation) / (1.0 + correlation)
 }
 
 /// For each number of contradicting samples up to `most`, the largest number of crossings any sequence has that

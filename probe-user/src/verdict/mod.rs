@@ -3,19 +3,27 @@
 mod beta;
 pub mod bounds;
 mod combine;
+mod decisions;
 mod finding;
 mod judge;
 mod limits;
 mod median;
 mod policy;
+#[cfg(test)]
+mod properties;
+mod recommend;
+#[cfg(test)]
+mod testing;
 mod text;
 mod timing;
 
 pub use combine::combine;
+pub use decisions::{Decisions, WorstInterval};
 pub use finding::{Finding, FindingState, Unit};
 pub use judge::{judge_target, needs_more};
 pub use limits::{Limit, LimitError, LimitId, Limits};
 pub use policy::{Join, Policy, RunPolicy};
+pub use recommend::{Fit, Recommendation, recommend};
 pub use timing::{Profile, Timing};
 
 /// What a target or a whole run comes to, from best to worst.

@@ -1,9 +1,9 @@
 //! How long connecting took, and whether SYNs were lost.
 
+use super::Rules;
 use crate::measure::{TargetMeasurement, micros};
-use crate::verdict::limits::{LimitId, Limits};
+use crate::verdict::limits::LimitId;
 use crate::verdict::median::{Median, Samples};
-use crate::verdict::policy::Policy;
 use crate::verdict::{Finding, FindingState, Unit, text};
 use probe_common::cells::Measure;
 
@@ -11,17 +11,13 @@ const TIME: &str = "connect-time";
 const SYN: &str = "syn-retransmits";
 
 /// Ids: `connect-time`, `syn-retransmits`.
-pub(super) fn findings(
-    measured: &TargetMeasurement,
-    limits: &Limits,
-    policy: &Policy,
-) -> Vec<Finding> {
-    vec![time(measured, limits, policy), syn(measured, limits)]
+pub(super) fn findings(measured: &TargetMeasurement, rules: &mut Rules<'_>) -> Vec<Finding> {
+    vec![time(measured, rules), syn(measured, rules)]
 }
 
-fn time(measured: &TargetMeasurement, limits: &Limits, policy: &Policy) -> Finding {
+fn time(measured: &TargetMeasurement, rules: &mut Rules<'_>) -> Finding {
     let connect = &measured.distributions.connect;
-    let limit = limits.get(LimitId::ConnectFail);
+    let limit = rules.limits.get(LimitId::ConnectFail);
     let own = measured.probe.as_ref().and_then(|probe| probe.stages.tcp);
     let slowest = own
         .map(micros)
@@ -57,7 +53,7 @@ fn time(measured: &TargetMeasurement, limits: &Limits, policy: &Policy) -> Findi
     // A probe stands for a dial of the join. Among watched connections one slow dial is usual and is retried;
     // only when most are slow does the join itself run out of time.
     let fails = measured.probe.is_some()
-        || Median::of(Samples::Unordered(connect), policy)
+        || Median::of(Samples::Unordered(connect), rules.policy)
             .and_then(|median| median.bounds.lower)
             .is_some_and(|lower| lower > limit.value);
     Finding {
@@ -75,8 +71,8 @@ fn time(measured: &TargetMeasurement, limits: &Limits, policy: &Policy) -> Findi
     }
 }
 
-fn syn(measured: &TargetMeasurement, limits: &Limits) -> Finding {
-    let limit = limits.get(LimitId::SynRetransmitsWarn);
+fn syn(measured: &TargetMeasurement, rules: &Rules<'_>) -> Finding {
+    let limit = rules.limits.get(LimitId::SynRetransmitsWarn);
     let sent_again = measured.counters.syn_retransmits;
     let opened = measured.counters.opened;
     let base = Finding {

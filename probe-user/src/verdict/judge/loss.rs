@@ -2,30 +2,26 @@
 
 use probe_common::cells::Measure;
 
+use super::Rules;
 use crate::measure::TargetMeasurement;
 use crate::target::RoleName;
 use crate::verdict::bounds::{quantile_bounds, rate_bounds, samples_needed};
-use crate::verdict::limits::{LimitId, Limits};
-use crate::verdict::policy::Policy;
+use crate::verdict::limits::LimitId;
 use crate::verdict::{Finding, FindingState, Unit, text};
 
 /// Ids: `retransmit-rate`, `etcd-segment-p99`.
-pub(super) fn findings(
-    measured: &TargetMeasurement,
-    limits: &Limits,
-    policy: &Policy,
-) -> Vec<Finding> {
-    let mut findings = vec![retransmits(measured, limits, policy)];
+pub(super) fn findings(measured: &TargetMeasurement, rules: &mut Rules<'_>) -> Vec<Finding> {
+    let mut findings = vec![retransmits(measured, rules)];
     if measured.target.spec.role.is_etcd() {
-        findings.push(segment_p99(measured, limits, policy));
+        findings.push(segment_p99(measured, rules));
     }
     findings
 }
 
-fn retransmits(measured: &TargetMeasurement, limits: &Limits, policy: &Policy) -> Finding {
+fn retransmits(measured: &TargetMeasurement, rules: &mut Rules<'_>) -> Finding {
     const ID: &str = "retransmit-rate";
-    let warn = limits.get(LimitId::RetransmitRateWarn);
-    let fail = limits.get(LimitId::RetransmitRateFail);
+    let warn = rules.limits.get(LimitId::RetransmitRateWarn);
+    let fail = rules.limits.get(LimitId::RetransmitRateFail);
     let sent_again = measured.counters.retransmits;
     // A retransmission seen before its connection's segments were counted must not make a rate above 1.
     let n = measured.counters.segments_out.max(sent_again);
@@ -36,7 +32,8 @@ fn retransmits(measured: &TargetMeasurement, limits: &Limits, policy: &Policy) -
             "no data segment was counted, so loss was not measured",
         );
     }
-    let bounds = rate_bounds(sent_again, n, policy.alpha());
+    let look = rate_bounds(sent_again, n, rules.policy.alpha());
+    let bounds = rules.known.narrow(ID, look);
     let beyond = |limit: u64| bounds.lower.is_some_and(|lower| lower > limit);
     let within = |limit: u64| bounds.upper.is_some_and(|upper| upper <= limit);
     let (state, limit) = if beyond(fail.value) {
@@ -61,7 +58,7 @@ fn retransmits(measured: &TargetMeasurement, limits: &Limits, policy: &Policy) -
         FindingState::Warn => format!("{counted}, above the warn limit of {limit}"),
         _ => format!(
             "{counted}: whether the rate is above {limit} is not decided (n={n}, needs {} without loss)",
-            samples_needed(1.0 - share(limit.value), policy.confidence)
+            samples_needed(1.0 - share(limit.value), rules.policy.confidence)
         ),
     };
     Finding {
@@ -86,9 +83,9 @@ fn share(parts_per_million: u64) -> f64 {
     (parts_per_million as f64 / 1e6).clamp(1e-6, 0.999_999)
 }
 
-fn segment_p99(measured: &TargetMeasurement, limits: &Limits, policy: &Policy) -> Finding {
+fn segment_p99(measured: &TargetMeasurement, rules: &mut Rules<'_>) -> Finding {
     const ID: &str = "etcd-segment-p99";
-    let limit = limits.get(LimitId::EtcdSegmentP99Warn);
+    let limit = rules.limits.get(LimitId::EtcdSegmentP99Warn);
     let segment = &measured.distributions.segment;
     let n = segment.len();
     if n == 0 {
@@ -102,7 +99,10 @@ fn segment_p99(measured: &TargetMeasurement, limits: &Limits, policy: &Policy) -
             )
         };
     }
-    let bounds = quantile_bounds(segment, 0.99, policy.alpha(), policy.alpha());
+    let alpha = rules.policy.alpha();
+    let bounds = rules
+        .known
+        .narrow(ID, quantile_bounds(segment, 0.99, alpha, alpha));
     let value = segment.lowest_equivalent(segment.value_at_quantile(0.99));
     let measured = format!("99th percentile of segment RTT {} (n={n})", text::ms(value));
     let (state, text) = if bounds.lower.is_some_and(|lower| lower > limit.value) {
@@ -120,7 +120,7 @@ fn segment_p99(measured: &TargetMeasurement, limits: &Limits, policy: &Policy) -
             FindingState::NotDecided,
             format!(
                 "{measured} against {limit}: not decided (n={n}, needs {})",
-                samples_needed(0.99, policy.confidence)
+                samples_needed(0.99, rules.policy.confidence)
             ),
         )
     };

@@ -5,15 +5,26 @@ mod etcd;
 mod loss;
 mod reach;
 mod rtt;
+mod rtt_text;
 #[cfg(test)]
 mod tests;
 
+use super::decisions::Known;
 use super::limits::Limits;
 use super::policy::Policy;
 use super::{Finding, FindingState, TargetVerdict, Verdict};
 use crate::measure::TargetMeasurement;
 
-/// Judges what was measured at one target.
+/// What a target is judged by.
+#[derive(Debug)]
+pub(super) struct Rules<'a> {
+    pub(super) limits: &'a Limits,
+    pub(super) policy: &'a Policy,
+    /// What earlier looks at this target decided.
+    pub(super) known: &'a mut Known,
+}
+
+/// Judges what was measured at one target, by this one look; [`super::Decisions`] is for several.
 ///
 /// Findings come in reading order: can it be reached, how far is it, is anything lost, is the server slow. Worse
 /// measurements never give a better verdict.
@@ -23,11 +34,22 @@ pub fn judge_target(
     limits: &Limits,
     policy: &Policy,
 ) -> TargetVerdict {
+    judge(
+        measured,
+        &mut Rules {
+            limits,
+            policy,
+            known: &mut Known::default(),
+        },
+    )
+}
+
+pub(super) fn judge(measured: &TargetMeasurement, rules: &mut Rules<'_>) -> TargetVerdict {
     let mut findings = reach::findings(measured);
-    findings.extend(connect::findings(measured, limits, policy));
-    findings.extend(rtt::findings(measured, limits, policy));
-    findings.extend(loss::findings(measured, limits, policy));
-    findings.extend(etcd::findings(measured, limits, policy));
+    findings.extend(connect::findings(measured, rules));
+    findings.extend(rtt::findings(measured, rules));
+    findings.extend(loss::findings(measured, rules));
+    findings.extend(etcd::findings(measured, rules));
     TargetVerdict {
         verdict: worst(&findings),
         findings,

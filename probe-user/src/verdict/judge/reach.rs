@@ -35,6 +35,9 @@ fn reachable(measured: &TargetMeasurement, probe: &ProbeReport) -> Finding {
                     "unresolved" => {
                         "The join cannot use this name either; check the name, /etc/hosts and the resolver of this node."
                     }
+                    "local_error" => {
+                        "This is about this node and not about the target; the join would meet it too."
+                    }
                     "refused" => {
                         "The host answers but nothing listens on that port; check the port, and whether the server runs and listens on this address and not only on loopback."
                     }
@@ -69,7 +72,10 @@ fn tls(probe: &ProbeReport) -> Finding {
                 "untrusted" => {
                     "The join will refuse this server for the same reason; check that the CA file is this cluster's."
                 }
-                "name_mismatch" => {
+                "not_valid_now" => {
+                "Compare this node's clock with the certificate's dates; renew the certificate if the clock is right."
+            }
+            "name_mismatch" => {
                     "The join will refuse this server for the same reason; use a name or address that its certificate holds."
                 }
                 _ => {

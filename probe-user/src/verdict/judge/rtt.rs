@@ -2,112 +2,86 @@
 
 use probe_common::cells::Measure;
 
+use super::{Rules, rtt_text};
 use crate::measure::TargetMeasurement;
-use crate::target::{Role, RoleName};
-use crate::verdict::limits::{Limit, LimitId, Limits};
+use crate::target::RoleName;
+use crate::verdict::limits::{Limit, LimitId};
 use crate::verdict::median::{Median, Samples};
-use crate::verdict::policy::Policy;
 use crate::verdict::{Finding, FindingState, Unit, text};
 
 /// Ids: `ROLE-path-rtt-median`, `ROLE-handshake-rtt-median`, `ROLE-segment-min-rtt-median` with `etcd` or `apiserver`
 /// for ROLE, and `path-above-handshake`.
-pub(super) fn findings(
-    measured: &TargetMeasurement,
-    limits: &Limits,
-    policy: &Policy,
-) -> Vec<Finding> {
-    let check = |measure, samples| median(measured, limits, measure, Median::of(samples, policy));
+pub(super) fn findings(measured: &TargetMeasurement, rules: &mut Rules<'_>) -> Vec<Finding> {
     let distributions = &measured.distributions;
-    let Some(probe) = &measured.probe else {
-        let mut findings = vec![
-            check(
-                Measure::Handshake,
-                Samples::Unordered(&distributions.handshake),
-            ),
-            check(
-                Measure::SegmentMin,
-                Samples::Unordered(&distributions.segment_min),
-            ),
-        ];
-        settle(&mut findings);
-        return findings;
-    };
-    let path = if probe.path_sequence.is_empty() {
-        Samples::Unordered(&distributions.path)
-    } else {
-        Samples::Ordered(&probe.path_sequence)
-    };
-    let mut findings = vec![check(Measure::Path, path)];
-    if Median::of(path, policy).is_none() && !distributions.handshake.is_empty() {
-        // Without pacing the handshakes are all there is.
-        findings = vec![check(
-            Measure::Handshake,
-            Samples::Unordered(&distributions.handshake),
-        )];
+    let handshake = Samples::Unordered(&distributions.handshake);
+    if measured.probe.is_none() {
+        return watched(measured, rules);
     }
-    findings.extend(discrepancy(measured, Median::of(path, policy)));
+    let path = Samples::path(measured);
+    if path.is_empty() && !handshake.is_empty() {
+        // Without pacing the handshakes are all there is.
+        return vec![median(measured, rules, Measure::Handshake, handshake, true)];
+    }
+    let mut findings = vec![median(measured, rules, Measure::Path, path, true)];
+    findings.extend(discrepancy(measured, Median::of(path, rules.policy)));
     findings
 }
 
-/// Where one of two measures of the same distance decides, the other's silence does not leave the run open.
-fn settle(findings: &mut [Finding]) {
+/// Watched traffic has two measures of the same distance: where one decides, the other's silence does not leave the
+/// run open.
+fn watched(measured: &TargetMeasurement, rules: &mut Rules<'_>) -> Vec<Finding> {
+    let distributions = &measured.distributions;
+    let samples = [
+        (Measure::Handshake, &distributions.handshake),
+        (Measure::SegmentMin, &distributions.segment_min),
+    ];
+    let mut judge = |open: bool| {
+        samples.map(|(measure, samples)| {
+            median(measured, rules, measure, Samples::Unordered(samples), open)
+        })
+    };
+    let findings = judge(true);
     let decided = findings.iter().any(|finding| {
-        finding.measure.is_some()
-            && !matches!(
-                finding.state,
-                FindingState::Inconclusive | FindingState::Skipped
-            )
+        !matches!(
+            finding.state,
+            FindingState::Inconclusive | FindingState::Skipped
+        )
     });
-    if decided {
-        for finding in findings {
-            if finding.state == FindingState::Inconclusive {
-                finding.state = FindingState::NotDecided;
-            }
-        }
+    if decided { judge(false) } else { findings }.into()
+}
+
+fn id(etcd: bool, measure: Measure) -> &'static str {
+    match (etcd, measure) {
+        (true, Measure::Path) => "etcd-path-rtt-median",
+        (true, Measure::Handshake) => "etcd-handshake-rtt-median",
+        (true, _) => "etcd-segment-min-rtt-median",
+        (false, Measure::Path) => "apiserver-path-rtt-median",
+        (false, Measure::Handshake) => "apiserver-handshake-rtt-median",
+        (false, _) => "apiserver-segment-min-rtt-median",
     }
 }
 
-struct Words {
-    id: &'static str,
-    name: &'static str,
-}
-
-fn words(role: Role, measure: Measure) -> Words {
-    let (id, name) = match (role.is_etcd(), measure) {
-        (true, Measure::Path) => ("etcd-path-rtt-median", "path RTT"),
-        (true, Measure::Handshake) => ("etcd-handshake-rtt-median", "handshake RTT"),
-        (true, _) => (
-            "etcd-segment-min-rtt-median",
-            "smallest segment RTT per connection",
-        ),
-        (false, Measure::Path) => ("apiserver-path-rtt-median", "path RTT"),
-        (false, Measure::Handshake) => ("apiserver-handshake-rtt-median", "handshake RTT"),
-        (false, _) => (
-            "apiserver-segment-min-rtt-median",
-            "smallest segment RTT per connection",
-        ),
-    };
-    Words { id, name }
-}
-
+/// `open`: whether an undecided fail limit leaves the run open.
 fn median(
     measured: &TargetMeasurement,
-    limits: &Limits,
+    rules: &mut Rules<'_>,
     measure: Measure,
-    median: Option<Median>,
+    samples: Samples<'_>,
+    open: bool,
 ) -> Finding {
     let role = measured.target.spec.role;
+    let id = id(role.is_etcd(), measure);
     let (warn, fail) = if role.is_etcd() {
         (LimitId::EtcdRttWarn, LimitId::EtcdRttFail)
     } else {
         (LimitId::ApiserverRttWarn, LimitId::ApiserverRttFail)
     };
-    let (warn, fail) = (limits.get(warn), limits.get(fail));
-    let Words { id, name } = words(role, measure);
-    let Some(median) = median else {
-        return unmeasured(measured, id, name, measure);
+    let (warn, fail) = (rules.limits.get(warn), rules.limits.get(fail));
+    let Some(mut median) = Median::of(samples, rules.policy) else {
+        return unmeasured(measured, id, measure);
     };
-    let (state, limit) = decide(&median, warn, fail);
+    median.bounds = rules.known.narrow(id, median.bounds);
+    let (state, limit) = decide(&median, warn, fail, open);
     Finding {
         id,
         state,
@@ -120,25 +94,26 @@ fn median(
         limit: Some(limit.value),
         unit: Unit::Micros,
         source: limit.source.clone(),
-        text: sentence(name, &median, state, limit),
-        hint: hint(role, state),
+        text: rtt_text::sentence(measure, &median, samples, state, limit),
+        hint: rtt_text::hint(role, state).to_owned(),
     }
 }
 
 /// The state, and the limit it is about.
-fn decide<'a>(median: &Median, warn: &'a Limit, fail: &'a Limit) -> (FindingState, &'a Limit) {
-    let beyond = |limit: &Limit| median.bounds.lower.is_some_and(|lower| lower > limit.value);
-    let within = |limit: &Limit| {
-        median
-            .bounds
-            .upper
-            .is_some_and(|upper| upper <= limit.value)
-    };
+fn decide<'a>(
+    median: &Median,
+    warn: &'a Limit,
+    fail: &'a Limit,
+    open: bool,
+) -> (FindingState, &'a Limit) {
+    let bounds = median.bounds;
+    let beyond = |limit: &Limit| bounds.lower.is_some_and(|lower| lower > limit.value);
+    let within = |limit: &Limit| bounds.upper.is_some_and(|upper| upper <= limit.value);
     // A warn limit that someone set above the fail limit has nothing left to say.
     let warn = if warn.value > fail.value { fail } else { warn };
     if beyond(fail) {
         (FindingState::Fail, fail)
-    } else if !within(fail) {
+    } else if open && !within(fail) {
         (FindingState::Inconclusive, fail)
     } else if beyond(warn) {
         (FindingState::Warn, warn)
@@ -149,69 +124,21 @@ fn decide<'a>(median: &Median, warn: &'a Limit, fail: &'a Limit) -> (FindingStat
     }
 }
 
-fn sentence(name: &str, median: &Median, state: FindingState, limit: &Limit) -> String {
-    let bounds = match (
-        median.bounds.lower.map(text::ms),
-        median.bounds.upper.map(text::ms),
-    ) {
-        (Some(lower), Some(upper)) if lower == upper => format!(", both bounds {lower}"),
-        (Some(lower), Some(upper)) => format!(", bounds {lower} to {upper}"),
-        (Some(lower), None) => format!(", at least {lower}"),
-        (None, Some(upper)) => format!(", at most {upper}"),
-        (None, None) => String::new(),
-    };
-    let measured = format!(
-        "median {name} {} (n={}{bounds})",
-        text::ms(median.value),
-        median.n
-    );
-    match state {
-        FindingState::Pass => format!("{measured} is within the limit of {limit}"),
-        FindingState::Warn => format!("{measured} is above the warn limit of {limit}"),
-        FindingState::Fail => format!("{measured} is above the fail limit of {limit}"),
-        FindingState::NotDecided | FindingState::Inconclusive | FindingState::Skipped => {
-            format!("{measured} against {limit}: not decided")
-        }
-    }
-}
-
-fn hint(role: Role, state: FindingState) -> String {
-    match (state, role.is_etcd()) {
-        (FindingState::Fail, true) => "A member this far away misses heartbeats and provokes elections; a join may leave the cluster without a leader. Move the node closer, or raise --heartbeat-interval and --election-timeout on every member first.",
-        (FindingState::Warn, true) => "Heartbeats arrive, with little room for jitter; expect slow writes and now and then an election. Consider a higher --heartbeat-interval and --election-timeout on every member.",
-        (FindingState::Fail, false) => "Calls to the API server cannot meet their objective from here, and the join's own waits may run out; use a nearer endpoint or load balancer.",
-        (FindingState::Warn, false) => "A fresh call needs about four round trips; expect a slow join and slow controllers on this node.",
-        (FindingState::Inconclusive, _) => "The samples lie on both sides of the limit, or are too few. Run again, with a longer --timeout or a higher --max-connections; if it stays so, the path is too close to the limit to rely on.",
-        _ => "",
-    }
-    .to_owned()
-}
-
-fn unmeasured(
-    measured: &TargetMeasurement,
-    id: &'static str,
-    name: &'static str,
-    measure: Measure,
-) -> Finding {
-    let failed = measured
-        .probe
-        .as_ref()
-        .is_some_and(|probe| probe.failure.is_some());
-    let (state, text) = if measured.probe.is_none() {
-        (
+fn unmeasured(measured: &TargetMeasurement, id: &'static str, measure: Measure) -> Finding {
+    let name = rtt_text::name(measure);
+    let (state, text) = match &measured.probe {
+        None => (
             FindingState::Skipped,
-            format!("{name}: no connection to measure in this interval"),
-        )
-    } else if failed {
-        (
+            format!("{name}: no connection to measure it on"),
+        ),
+        Some(probe) if probe.failure.is_some() => (
             FindingState::Skipped,
             format!("{name} was not measured: the probe ended before"),
-        )
-    } else {
-        (
+        ),
+        Some(_) => (
             FindingState::Inconclusive,
             format!("{name} was not measured: no sample was taken"),
-        )
+        ),
     };
     Finding {
         measure: Some(measure),
@@ -230,21 +157,23 @@ fn discrepancy(measured: &TargetMeasurement, path: Option<Median>) -> Option<Fin
     }
     let handshake_us = handshake.lowest_equivalent(handshake.value_at_quantile(0.5));
     let above = path.value.saturating_sub(handshake_us);
-    (above > 5_000 && above > handshake_us / 4).then(|| Finding {
-        measure: Some(Measure::Path),
-        quantile: Some(0.5),
-        n: path.n,
-        value: Some(path.value),
-        unit: Unit::Micros,
-        ..Finding::plain(
-            "path-above-handshake",
-            FindingState::NotDecided,
-            format!(
-                "median path RTT {} is well above the handshake RTT {}: the peer may delay acknowledgements, or the path slowed down meanwhile",
-                text::ms(path.value),
-                text::ms(handshake_us)
-            ),
-        )
+    (above > 5_000 && above > handshake_us / 4).then(|| {
+        Finding {
+            measure: Some(Measure::Path),
+            quantile: Some(0.5),
+            n: path.n,
+            value: Some(path.value),
+            unit: Unit::Micros,
+            ..Finding::plain(
+                "path-above-handshake",
+                FindingState::NotDecided,
+                format!(
+                    "median path RTT {} is well above the handshake RTT {}: the peer may delay acknowledgements, or the path slowed down meanwhile",
+                    text::ms(path.value),
+                    text::ms(handshake_us)
+                ),
+            )
+        }
         .hint("If the handshake RTT is what you expect of this path, judge by it; --no-pacing measures without paced segments.")
     })
 }

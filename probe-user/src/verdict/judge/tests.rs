@@ -1,65 +1,13 @@
 use std::time::Duration;
 
-use crate::measure::{Counters, Distributions, TargetMeasurement};
-use crate::probe::{
-    ClientCertificate, EtcdAnswer, ProbeFailure, ProbeReport, Stage, Stages, TlsState,
-};
-use crate::target::{Role, Side, Target, parse};
+use crate::measure::TargetMeasurement;
+use crate::probe::{ClientCertificate, EtcdAnswer, ProbeFailure, Stage};
+use crate::target::Role;
+use crate::verdict::testing::{at_host, etcd, unreachable};
 use crate::verdict::{
     Finding, FindingState, Join, Limits, Policy, RunPolicy, TargetVerdict, Verdict, combine,
     judge_target, needs_more,
 };
-
-fn at_host(role: Role, host: &str, path_us: &[u32]) -> TargetMeasurement {
-    let mut distributions = Distributions::default();
-    for &sample in path_us {
-        distributions.path.record(u64::from(sample)).unwrap();
-    }
-    if let Some(&first) = path_us.first() {
-        distributions.handshake.record(u64::from(first)).unwrap();
-        distributions.connect.record(u64::from(first)).unwrap();
-    }
-    TargetMeasurement {
-        target: Target {
-            spec: parse(role, &format!("{host}:2379")).unwrap(),
-            address: format!("{host}:2379").parse().ok(),
-        },
-        side: Side::Client,
-        distributions,
-        counters: Counters {
-            opened: 1,
-            established: 1,
-            segments_out: 20,
-            ..Counters::default()
-        },
-        probe: Some(ProbeReport {
-            stages: Stages {
-                tcp: path_us.first().map(|&us| Duration::from_micros(us.into())),
-                ..Stages::default()
-            },
-            tls: TlsState::Unverified,
-            client_certificate: ClientCertificate::NotGiven,
-            path_sequence: path_us.to_vec(),
-            chunks: 16,
-            ..ProbeReport::new(None)
-        }),
-    }
-}
-
-fn etcd(path_us: &[u32]) -> TargetMeasurement {
-    at_host(Role::EtcdClient, "10.1.0.2", path_us)
-}
-
-fn unreachable(host: &str) -> TargetMeasurement {
-    let mut measured = at_host(Role::EtcdClient, host, &[]);
-    measured.counters = Counters::default();
-    measured.probe.as_mut().unwrap().failure = Some(ProbeFailure {
-        stage: Stage::Tcp,
-        result: "refused",
-        text: "nothing listens there".to_owned(),
-    });
-    measured
-}
 
 fn judge(measured: &TargetMeasurement) -> TargetVerdict {
     judge_target(measured, &Limits::default(), &Policy::default())
@@ -109,7 +57,7 @@ fn samples_on_both_sides_leave_the_run_open() {
     assert!(
         finding(&judged, "etcd-path-rtt-median")
             .text
-            .ends_with("against 100 ms: not decided")
+            .ends_with("against 100 ms: not decided (8 above, 7 within)")
     );
 }
 
