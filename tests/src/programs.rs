@@ -26,6 +26,7 @@ pub fn unpacked() -> PathBuf {
 }
 
 /// A command of a program; starting it says so when it is missing.
-pub(crate) fn command(name: &str) -> Command {
+#[must_use]
+pub fn command(name: &str) -> Command {
     Command::new(locate(name).unwrap_or_else(|| name.into()))
 }

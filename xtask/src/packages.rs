@@ -54,6 +54,8 @@ pub(crate) const LAB: &[Need] = &[
 pub(crate) const TESTS: &[Need] = &[
     install("bpftool", &["bpftool", "linux-tools-generic"]),
     install("setpriv", &["util-linux"]),
+    install("openssl", &["openssl"]),
+    unpack_only("etcdctl", &["etcd-client"]),
     unpack_only("prometheus", &["prometheus"]),
     unpack_only("prometheus-node-exporter", &["prometheus-node-exporter"]),
 ];

@@ -1,6 +1,10 @@
 //! Servers that speak something else, break off, hang or never stop: each must come to one clear sentence, in time.
 
-use anyhow::Result;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use anyhow::{Context, Result};
 use probe_user::probe::{Pacing, TlsState};
 use probe_user::target::Role;
 use probe_user::tls::ClientTls;
@@ -198,6 +202,47 @@ fn endless() -> Result<()> {
         let target_header = target(Role::ApiServer, header);
         let report = hasty(&pki.trust()?).probe(&target_header).await;
         check_failure(&report, &target_header, "request_failed", &["/readyz"]);
+        Ok(())
+    })?
+}
+
+/// Noise of every length, with and without a TLS record's beginning, then silence or the end.
+#[test]
+fn noise() -> Result<()> {
+    run(async {
+        let nobody = ClientTls::default();
+        let round = Arc::new(AtomicU64::new(0));
+        let address = serve(move |mut stream| {
+            let mut random = fastrand::Rng::with_seed(round.fetch_add(1, Ordering::Relaxed));
+            async move {
+                let mut bytes = vec![0; random.usize(0..600)];
+                random.fill(&mut bytes);
+                if random.bool() {
+                    let _ = stream.read(&mut [0; 4096]).await;
+                }
+                // A handshake, alert or data record of a likely length, or none.
+                if random.bool() && bytes.len() > 5 {
+                    let length = random.u8(0..250);
+                    bytes[..5].copy_from_slice(&[random.u8(0x14..0x18), 3, 3, 0, length]);
+                }
+                let _ = stream.write_all(&bytes).await;
+                if random.bool() {
+                    drain(stream).await;
+                }
+            }
+        })
+        .await?;
+        for index in 0..150 {
+            let target = target(Role::EtcdClient, address);
+            let mut setup = hasty(&nobody);
+            setup.patience = Duration::from_millis(250);
+            let report = setup.probe(&target).await;
+            let failure = report.failure.context("noise was taken for a server")?;
+            let words = ["no_tls", "tls_failed", "timed_out", "reset"];
+            assert!(words.contains(&failure.result), "{index}: {failure:?}");
+            assert!(failure.text.contains(&target.to_string()));
+            assert!(!failure.text.contains(char::is_control), "{}", failure.text);
+        }
         Ok(())
     })?
 }

@@ -1,10 +1,12 @@
 //! How the ClientHello is written.
 
+use std::cell::RefCell;
 use std::time::Duration;
 
 use anyhow::Result;
-use probe_user::probe::{Pacing, TlsState};
+use probe_user::probe::{Marker, Pacing, TlsState};
 use probe_user::target::Role;
+use tokio::time::timeout;
 
 use crate::server::{Tls, drain};
 use crate::support::{Pki, Setup, run, target};
@@ -57,6 +59,64 @@ fn stopping_early() -> Result<()> {
         setup.patience = Duration::from_millis(250);
         let report = setup.probe(&target).await;
         assert!(report.chunks < Pacing::MIN_CHUNKS, "{}", report.chunks);
+        Ok(())
+    })?
+}
+
+/// Keeps what it is told.
+#[derive(Default)]
+struct Told(RefCell<Vec<(&'static str, u64)>>);
+
+impl Marker for Told {
+    fn mark(&self, cookie: u64) {
+        self.0.borrow_mut().push(("mark", cookie));
+    }
+
+    fn end_pacing(&self, cookie: u64) {
+        self.0.borrow_mut().push(("end", cookie));
+    }
+
+    fn forget(&self, cookie: u64) {
+        self.0.borrow_mut().push(("forget", cookie));
+    }
+
+    fn path_progress(&self) -> (u64, u32) {
+        (0, 0)
+    }
+}
+
+#[test]
+fn every_mark_is_taken_back() -> Result<()> {
+    run(async {
+        let pki = Pki::new()?;
+        let server = pki.server()?;
+        let address = Tls::new(&server)
+            .serve(|stream| async move {
+                drain(stream).await;
+            })
+            .await?;
+        let told = Told::default();
+        let mut setup = Setup::new(&pki.trust()?);
+        setup.marker = &told;
+        let target = target(Role::EtcdPeer, address);
+        setup.probe(&target).await;
+        let words: Vec<_> = told.0.take();
+        let cookie = words[0].1;
+        assert_ne!(cookie, 0);
+        assert_eq!(
+            words,
+            [("mark", cookie), ("end", cookie), ("forget", cookie)]
+        );
+
+        // Given up at any moment, between any two steps.
+        for given_up_after in (0..420).step_by(35) {
+            let probe = setup.probe(&target);
+            let _ = timeout(Duration::from_millis(given_up_after), probe).await;
+            let words: Vec<_> = told.0.take();
+            let marked = words.iter().filter(|(word, _)| *word == "mark").count();
+            let forgotten = words.iter().filter(|(word, _)| *word == "forget").count();
+            assert_eq!(marked, forgotten, "{words:?}");
+        }
         Ok(())
     })?
 }

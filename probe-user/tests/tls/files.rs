@@ -2,17 +2,22 @@
 
 use std::fs;
 use std::path::PathBuf;
-use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
+use joinprobe_lab::can_run;
+use joinprobe_lab::programs::command;
 use tempfile::TempDir;
 
 /// Everything is made by openssl, whose files are what clusters hold.
 pub(crate) struct Files(pub(crate) TempDir);
 
 impl Files {
-    pub(crate) fn new() -> Result<Self> {
-        Ok(Self(tempfile::tempdir()?))
+    /// An empty folder; `None` where openssl is missing.
+    pub(crate) fn new() -> Result<Option<Self>> {
+        if !can_run(&["openssl"])? {
+            return Ok(None);
+        }
+        Ok(Some(Self(tempfile::tempdir()?)))
     }
 
     pub(crate) fn at(&self, name: &str) -> PathBuf {
@@ -26,7 +31,7 @@ impl Files {
     }
 
     pub(crate) fn openssl(&self, words: &str) -> Result<()> {
-        let output = Command::new("openssl")
+        let output = command("openssl")
             .args(words.split_whitespace())
             .current_dir(self.0.path())
             .output()

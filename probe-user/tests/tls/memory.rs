@@ -58,7 +58,9 @@ fn found_in_memory(needle: &str) -> Result<Vec<String>> {
 
 #[test]
 fn no_copy_of_a_key_stays_behind() -> Result<()> {
-    let files = Files::new()?;
+    let Some(files) = Files::new()? else {
+        return Ok(());
+    };
     let (certificate, key) = files.pair("rsa", "rsa:2048")?;
     let hexadecimal = |command: &str| -> Result<String> {
         let output = Command::new("sh")

@@ -72,7 +72,9 @@ fn damaged(files: &Files) -> Result<Vec<(PathBuf, &'static str)>> {
 
 #[test]
 fn refused_whatever_they_should_hold() -> Result<()> {
-    let files = Files::new()?;
+    let Some(files) = Files::new()? else {
+        return Ok(());
+    };
     let (certificate, key) = files.pair("good", "ed25519")?;
     for (path, reason) in damaged(&files)? {
         let started = Instant::now();
@@ -95,7 +97,9 @@ fn refused_whatever_they_should_hold() -> Result<()> {
 
 #[test]
 fn refused_for_what_they_hold() -> Result<()> {
-    let files = Files::new()?;
+    let Some(files) = Files::new()? else {
+        return Ok(());
+    };
     let (certificate, key) = files.pair("good", "rsa:2048")?;
     let (other, _) = files.pair("other", "rsa:2048")?;
     let (_, ed25519) = files.pair("ed", "ed25519")?;

@@ -18,7 +18,9 @@ const KINDS: [(&str, &str); 4] = [
 
 #[test]
 fn every_usual_kind_of_key() -> Result<()> {
-    let files = Files::new()?;
+    let Some(files) = Files::new()? else {
+        return Ok(());
+    };
     for (name, kind) in KINDS {
         let (certificate, key) = files.pair(name, kind)?;
         let identity = ClientIdentity::load(&certificate, &key)?;
@@ -61,7 +63,9 @@ fn every_usual_kind_of_key() -> Result<()> {
 
 #[test]
 fn what_a_certificate_says() -> Result<()> {
-    let files = Files::new()?;
+    let Some(files) = Files::new()? else {
+        return Ok(());
+    };
     files.openssl(
         "req -x509 -newkey ed25519 -noenc -keyout s.key -out s.crt -days 3 -subj /O=team/CN=soon \
          -addext subjectAltName=DNS:a.example,IP:10.0.0.1,IP:fd00::1 -addext extendedKeyUsage=serverAuth \
@@ -90,7 +94,9 @@ fn what_a_certificate_says() -> Result<()> {
 
 #[test]
 fn bundles() -> Result<()> {
-    let files = Files::new()?;
+    let Some(files) = Files::new()? else {
+        return Ok(());
+    };
     let mut bundle = String::new();
     for (name, kind) in KINDS {
         bundle += &fs::read_to_string(files.pair(name, kind)?.0)?;
