@@ -30,6 +30,10 @@ pub struct Args {
 /// Options every command takes.
 #[derive(Debug, clap::Args)]
 pub struct GlobalArgs {
+    /// YAML file whose keys are flags without their dashes; every flag can also come from the environment, --etcd-cacert
+    /// as `JOINPROBE_ETCD_CACERT`
+    #[arg(long, value_name = "FILE", global = true)]
+    pub config: Option<PathBuf>,
     /// Colour on standard output
     #[arg(long, value_enum, default_value_t = ColorChoice::Auto, global = true)]
     pub color: ColorChoice,

@@ -1,6 +1,7 @@
 //! The resolved configuration: what the rest of the program sees of the command line.
 
 mod preflight;
+pub mod sources;
 
 use std::path::PathBuf;
 

@@ -16,6 +16,7 @@ pub mod online;
 mod origin;
 mod root;
 mod secret;
+mod settings;
 #[cfg(test)]
 mod tests;
 mod yaml;
@@ -32,6 +33,7 @@ pub use kubeconfig::{Kubeconfig, Login, Pem};
 pub use origin::{Found, Origin};
 pub use root::Root;
 pub use secret::{BootstrapToken, Secret};
+pub use settings::{Setting, settings};
 
 /// Files that the user named. All are looked for below the root.
 #[derive(Clone, Debug, Default)]

@@ -17,7 +17,7 @@ fn check(node: &Node, expected: &[&str]) {
             .clone(),
         Err(error) => error.to_string(),
     };
-    assert!(begun.elapsed() < Duration::from_secs(2), "slow: {error}");
+    assert!(begun.elapsed() < Duration::from_secs(10), "slow: {error}");
     for part in expected {
         assert!(error.contains(part), "{error:?} lacks {part:?}");
     }

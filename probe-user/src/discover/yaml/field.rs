@@ -115,6 +115,11 @@ impl<'a> Field<'a> {
         }
     }
 
+    /// Its line in the file; 0 where it is not known.
+    pub(in crate::discover) fn line(&self) -> u64 {
+        self.node.map_or(0, |node| node.line)
+    }
+
     /// Whether it is a list.
     pub(in crate::discover) fn is_list(&self) -> bool {
         matches!(self.value(), Some(Value::List(_)))
@@ -188,7 +193,7 @@ impl<'a> Field<'a> {
         DiscoverError::Field {
             kind: self.source.kind,
             path: self.source.path.clone(),
-            line: self.node.map_or(0, |node| node.line),
+            line: self.line(),
             field: match self.path.as_str() {
                 "" => "the top level".to_owned(),
                 path => path.to_owned(),

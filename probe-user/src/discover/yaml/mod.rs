@@ -25,8 +25,8 @@ impl Documents {
     pub(super) fn parse(text: &Text) -> Result<Self, DiscoverError> {
         let options = serde_saphyr::options! {
             budget: serde_saphyr::budget! {
-                max_events: 100_000,
-                max_nodes: 50_000,
+                max_events: 50_000,
+                max_nodes: 20_000,
                 // The deepest pod manifest is half as deep, and every level takes stack.
                 max_depth: 24,
                 max_documents: 64,
