@@ -8,6 +8,7 @@ pub mod exit;
 pub mod histogram;
 pub mod measure;
 pub mod output;
+pub mod plan;
 pub mod preflight;
 pub mod probe;
 pub mod run;

@@ -3,20 +3,24 @@
 use std::io::{self, Write as _};
 
 use anstream::AutoStream;
-use clap::Parser as _;
+use clap::{CommandFactory as _, FromArgMatches as _};
 
 use crate::cli::{Args, ColorChoice, Command, OutputFormat};
+use crate::config::sources::{self, Origins, SourceError};
 use crate::config::{Common, PreflightConfig};
 use crate::exit::Exit;
 use crate::output::{Json, Marks, Render, Table};
 use crate::preflight;
+use crate::secrecy;
 
 /// Runs the command that the process's arguments name.
 #[must_use]
 pub fn run() -> Exit {
-    let args = match Args::try_parse() {
+    // Before anything secret is read. Where it is refused, what follows is as safe as any other program.
+    let protected = secrecy::protect();
+    let (args, origins) = match arguments() {
         Ok(args) => args,
-        Err(error) => {
+        Err(SourceError::CommandLine(error)) => {
             // Help and version come this way too, with code 0. A closed pipe is no reason to complain.
             let _ = error.print();
             return if error.use_stderr() {
@@ -25,8 +29,12 @@ pub fn run() -> Exit {
                 Exit::Pass
             };
         }
+        Err(error) => return complain(&error, Exit::Usage),
     };
     crate::cli::log::start(args.global.verbose, args.global.bpf_log);
+    if let Err(error) = protected {
+        log::warn!("core dumps of this process could not be forbidden: {error}");
+    }
     let color = args.global.color;
     let common = Common::resolve(&args.global);
     let runtime = match tokio::runtime::Builder::new_current_thread()
@@ -38,7 +46,7 @@ pub fn run() -> Exit {
     };
     match args.command {
         Command::Preflight(args) => {
-            let config = match PreflightConfig::resolve(common, *args) {
+            let config = match PreflightConfig::resolve(common, *args, &origins) {
                 Ok(config) => config,
                 Err(error) => return complain(&error, Exit::Usage),
             };
@@ -48,6 +56,14 @@ pub fn run() -> Exit {
             }
         }
     }
+}
+
+/// The arguments as typed, completed from the environment and the configuration file.
+fn arguments() -> Result<(Args, Origins), SourceError> {
+    let typed = std::env::args_os().collect();
+    let completed = sources::complete(&mut Args::command(), typed, |name| std::env::var_os(name))?;
+    let args = Args::from_arg_matches(&completed.matches)?;
+    Ok((args, completed.origins))
 }
 
 fn print(outcome: &preflight::Outcome, config: &PreflightConfig, color: ColorChoice) -> Exit {

@@ -75,6 +75,32 @@ pub struct PreflightArgs {
     #[arg(long, help_heading = "Targets")]
     pub worker: bool,
 
+    /// kubeadm's join configuration [default: /run/kubeadm/kubeadm-join-config.yaml, /etc/kubeadm.yml]
+    #[arg(long, value_name = "FILE", help_heading = "Discovery")]
+    pub join_config: Option<PathBuf>,
+    /// kubeconfig that names the API server [default: admin.conf, kubelet.conf, bootstrap-kubelet.conf in /etc/kubernetes]
+    #[arg(long, value_name = "FILE", help_heading = "Discovery")]
+    pub kubeconfig: Option<PathBuf>,
+    /// Look for all these files below DIR, for example where a container has the host's filesystem mounted
+    #[arg(
+        long,
+        value_name = "DIR",
+        default_value = "/",
+        hide_default_value = true,
+        help_heading = "Discovery"
+    )]
+    pub root: PathBuf,
+    /// Look at no files but those that are named; targets and credentials then come from flags only
+    #[arg(long, help_heading = "Discovery")]
+    pub no_discovery: bool,
+    /// Ask the API server for the etcd pods: one read-only list, with a kubeconfig's credentials or, where pki/ca.key
+    /// is present, with a client certificate made in memory
+    #[arg(long, help_heading = "Discovery")]
+    pub discover_etcd: bool,
+    /// Ask etcd for its members: one more read-only call; needs a client certificate for etcd
+    #[arg(long, help_heading = "Discovery")]
+    pub discover_members: bool,
+
     /// CA that signed etcd's certificates (PEM)
     #[arg(long, value_name = "FILE", help_heading = "Credentials")]
     pub etcd_cacert: Option<PathBuf>,
@@ -84,6 +110,9 @@ pub struct PreflightArgs {
     /// Key of the client certificate (PEM, not encrypted)
     #[arg(long, value_name = "FILE", help_heading = "Credentials")]
     pub etcd_key: Option<PathBuf>,
+    /// Where etcd/ca.key is present and no client certificate is, make one in memory: valid 5 minutes, never written
+    #[arg(long, help_heading = "Credentials")]
+    pub etcd_mint_client_cert: bool,
     /// CA that signed the API server's certificate (PEM)
     #[arg(long, value_name = "FILE", help_heading = "Credentials")]
     pub apiserver_ca: Option<PathBuf>,

@@ -5,9 +5,10 @@ pub mod sources;
 
 use std::path::PathBuf;
 
-pub use preflight::{Credentials, PreflightConfig, TimingChoice};
+pub use preflight::{Credentials, DiscoveryChoice, PreflightConfig, TimingChoice};
 
 use crate::cli::GlobalArgs;
+use crate::discover::Origin;
 use crate::target::ParseError;
 
 /// Settings every command shares.
@@ -43,10 +44,10 @@ impl Common {
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
     /// An address could not be read.
-    #[error("{flag}: {error}")]
+    #[error("{origin}: {error}")]
     Address {
-        /// The flag it was given to.
-        flag: &'static str,
+        /// The flag, variable or key it was given to.
+        origin: Origin,
         /// Why.
         error: ParseError,
     },

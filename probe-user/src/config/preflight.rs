@@ -3,8 +3,10 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use super::sources::Origins;
 use super::{Common, ConfigError};
 use crate::cli::{OutputFormat, PreflightArgs};
+use crate::discover::{Found, Hints, Root};
 use crate::target::{Role, TargetSpec, parse};
 
 /// Files with trust and credentials; nothing is read yet.
@@ -14,17 +16,34 @@ pub struct Credentials {
     pub etcd_ca: Option<PathBuf>,
     /// Client certificate and key for etcd; only together with the CA.
     pub etcd_client: Option<(PathBuf, PathBuf)>,
+    /// Make a client certificate for etcd in memory where none is found and its CA's key is present.
+    pub mint_etcd_client: bool,
     /// CA of the API server's certificate.
     pub apiserver_ca: Option<PathBuf>,
 }
 
+/// What is looked for beyond what was named.
+#[derive(Clone, Debug, Default)]
+pub struct DiscoveryChoice {
+    /// Look at kubeadm's and Cluster API's files.
+    pub files: bool,
+    /// Where `/` is.
+    pub root: Root,
+    /// Files that were named.
+    pub hints: Hints,
+    /// Ask the API server for the etcd pods.
+    pub etcd: bool,
+    /// Ask etcd for its members.
+    pub members: bool,
+}
+
 /// The cluster's own timing, as far as it was given.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct TimingChoice {
     /// etcd's heartbeat interval.
-    pub heartbeat: Option<Duration>,
+    pub heartbeat: Option<Found<Duration>>,
     /// etcd's election timeout.
-    pub election: Option<Duration>,
+    pub election: Option<Found<Duration>>,
 }
 
 /// Everything a preflight needs to know.
@@ -32,8 +51,11 @@ pub struct TimingChoice {
 pub struct PreflightConfig {
     /// Settings every command shares.
     pub common: Common,
-    /// What to probe, in the order given: etcd clients, etcd peers, API servers; each once.
-    pub targets: Vec<TargetSpec>,
+    /// What was named, in the order given: etcd clients, etcd peers, API servers; each once. Nothing else is measured
+    /// then; when it is empty, what is discovered is.
+    pub targets: Vec<Found<TargetSpec>>,
+    /// What is looked for.
+    pub discovery: DiscoveryChoice,
     /// The node joins as a worker, which needs no etcd.
     pub worker: bool,
     /// Trust and credentials.
@@ -65,8 +87,15 @@ impl PreflightConfig {
     ///
     /// # Errors
     /// Wrong usage; exit code 2.
-    pub fn resolve(common: Common, args: PreflightArgs) -> Result<Self, ConfigError> {
-        let targets = targets(&args)?;
+    pub fn resolve(
+        common: Common,
+        args: PreflightArgs,
+        origins: &Origins,
+    ) -> Result<Self, ConfigError> {
+        let targets = targets(&args, origins)?;
+        if targets.is_empty() && args.no_discovery {
+            return Err(ConfigError::NoTargets);
+        }
         if let (Some(heartbeat), Some(election)) = (args.etcd_heartbeat, args.etcd_election)
             && election < 5 * heartbeat
         {
@@ -75,13 +104,25 @@ impl PreflightConfig {
                  refuses to start with: check both against the cluster's etcd manifest"
             )));
         }
+        let etcd_client = client_pair(&args)?;
         Ok(Self {
             common,
             targets,
+            discovery: DiscoveryChoice {
+                files: !args.no_discovery,
+                root: Root::at(&args.root),
+                hints: Hints {
+                    join_config: args.join_config,
+                    kubeconfig: args.kubeconfig,
+                },
+                etcd: args.discover_etcd,
+                members: args.discover_members,
+            },
             worker: args.worker,
             credentials: Credentials {
-                etcd_client: client_pair(&args)?,
+                etcd_client,
                 etcd_ca: args.etcd_cacert,
+                mint_etcd_client: args.etcd_mint_client_cert,
                 apiserver_ca: args.apiserver_ca,
             },
             timeout: args.timeout,
@@ -90,8 +131,12 @@ impl PreflightConfig {
             pacing: !args.no_pacing,
             probe_each_member: args.probe_each_member,
             timing: TimingChoice {
-                heartbeat: args.etcd_heartbeat,
-                election: args.etcd_election,
+                heartbeat: args
+                    .etcd_heartbeat
+                    .map(|value| Found::new(value, origins.of("etcd-heartbeat"))),
+                election: args
+                    .etcd_election
+                    .map(|value| Found::new(value, origins.of("etcd-election"))),
             },
             strict: args.strict,
             allow_inconclusive: args.allow_inconclusive,
@@ -101,27 +146,26 @@ impl PreflightConfig {
     }
 }
 
-fn targets(args: &PreflightArgs) -> Result<Vec<TargetSpec>, ConfigError> {
-    let mut targets = Vec::new();
-    for (flag, role, inputs) in [
-        ("--etcd", Role::EtcdClient, &args.etcd),
-        ("--etcd-peer", Role::EtcdPeer, &args.etcd_peer),
-        ("--apiserver", Role::ApiServer, &args.apiserver),
+fn targets(args: &PreflightArgs, origins: &Origins) -> Result<Vec<Found<TargetSpec>>, ConfigError> {
+    let mut targets: Vec<Found<TargetSpec>> = Vec::new();
+    for (name, role, inputs) in [
+        ("etcd", Role::EtcdClient, &args.etcd),
+        ("etcd-peer", Role::EtcdPeer, &args.etcd_peer),
+        ("apiserver", Role::ApiServer, &args.apiserver),
     ] {
         for input in inputs {
-            let target =
-                parse(role, input).map_err(|error| ConfigError::Address { flag, error })?;
+            let origin = origins.of(name);
+            let target = parse(role, input).map_err(|error| ConfigError::Address {
+                origin: origin.clone(),
+                error,
+            })?;
             // One connection per target is a promise; a target named twice is still one.
-            if !targets.contains(&target) {
-                targets.push(target);
+            if !targets.iter().any(|known| known.value == target) {
+                targets.push(Found::new(target, origin));
             }
         }
     }
-    if targets.is_empty() {
-        Err(ConfigError::NoTargets)
-    } else {
-        Ok(targets)
-    }
+    Ok(targets)
 }
 
 fn client_pair(args: &PreflightArgs) -> Result<Option<(PathBuf, PathBuf)>, ConfigError> {
@@ -166,7 +210,8 @@ mod tests {
         let common = Common::resolve(&args.global);
         match args.command {
             Command::Preflight(args) => {
-                PreflightConfig::resolve(common, *args).map_err(|error| error.to_string())
+                PreflightConfig::resolve(common, *args, &Origins::default())
+                    .map_err(|error| error.to_string())
             }
         }
     }
@@ -181,7 +226,7 @@ mod tests {
     fn usage_errors_name_flag_reason_and_remedy() {
         for (arguments, parts) in [
             (
-                &[] as &[&str],
+                &["--no-discovery"] as &[&str],
                 ["no targets", "name what", "--etcd 10.0.0.1:2379"],
             ),
             (&["--etcd", "a"], ["--etcd:", "port is missing", "a:2379"]),

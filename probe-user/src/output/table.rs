@@ -99,6 +99,9 @@ impl Table {
             .map(|host| format!(" ({host})"))
             .unwrap_or_default();
         Self::category(out, &format!("{} {}{host}", measured.role, measured.target))?;
+        if let Some(origin) = target.found_in.first() {
+            writeln!(out, "{DIM}from {origin}{DIM:#}")?;
+        }
         for finding in &target.findings {
             self.finding(out, finding)?;
         }

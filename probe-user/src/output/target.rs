@@ -260,6 +260,9 @@ pub struct TargetReport {
     /// What was measured.
     #[serde(flatten)]
     pub measured: MeasuredReport,
+    /// Where the target was found: a flag, a variable, a file with its field, or an object of the cluster.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub found_in: Vec<String>,
     /// `pass`, `warn`, `inconclusive` or `fail`.
     pub verdict: &'static str,
     /// What our own connection found.
@@ -277,6 +280,7 @@ impl TargetReport {
     #[must_use]
     pub fn new(measurement: TargetMeasurement, judged: &TargetVerdict, rtt_source: &str) -> Self {
         Self {
+            found_in: Vec::new(),
             verdict: judged.verdict.name(),
             probe: measurement.probe.as_ref().map(ProbeStages::new),
             findings: judged.findings.iter().map(FindingReport::new).collect(),

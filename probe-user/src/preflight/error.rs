@@ -3,14 +3,14 @@
 use crate::bpf::AttachError;
 use crate::cli::signal::Interrupted;
 use crate::exit::Exit;
-use crate::tls::CredentialError;
+use crate::plan::PlanError;
 
 /// Each is one sentence with the reason and the remedy.
 #[derive(Debug, thiserror::Error)]
 pub enum PreflightError {
-    /// Credentials that were given are unusable.
+    /// Files or credentials are unusable, or there is nothing to measure.
     #[error(transparent)]
-    Credentials(#[from] CredentialError),
+    Plan(#[from] PlanError),
     /// The kernel side could not be attached.
     #[error(transparent)]
     Attach(#[from] AttachError),
@@ -27,7 +27,7 @@ impl PreflightError {
     #[must_use]
     pub fn exit(&self) -> Exit {
         match self {
-            Self::Credentials(_) => Exit::Usage,
+            Self::Plan(_) => Exit::Usage,
             Self::Attach(_) | Self::Interrupted(_) | Self::Signals(_) => Exit::CouldNotMeasure,
         }
     }

@@ -3,7 +3,16 @@
 use super::limits;
 use crate::config::PreflightConfig;
 use crate::measure::TargetMeasurement;
-use crate::verdict::{self, Join, Policy, RunPolicy, RunVerdict, TargetVerdict};
+use crate::plan::{Plan, server_certificate};
+use crate::probe::Stage;
+use crate::target::Role;
+use crate::verdict::{
+    self, Finding, FindingState, Policy, RunPolicy, RunVerdict, TargetVerdict, Verdict,
+};
+
+/// What to say of an address that only `--initial-cluster` knows.
+const GONE: &str = "It was a member when this one started and may have been removed since; --discover-members asks \
+                    etcd.";
 
 /// How decisive the run must be.
 pub(super) fn policy(config: &PreflightConfig, targets: usize) -> Policy {
@@ -17,34 +26,80 @@ pub(super) fn policy(config: &PreflightConfig, targets: usize) -> Policy {
 /// One target's verdict.
 pub(super) fn target(
     config: &PreflightConfig,
+    plan: &Plan,
     measured: &TargetMeasurement,
     targets: usize,
 ) -> TargetVerdict {
-    let limits = limits::resolve(config.timing);
-    verdict::judge_target(measured, &limits, &policy(config, targets))
+    let limits = limits::resolve(&plan.timing);
+    let judged = verdict::judge_target(measured, &limits, &policy(config, targets));
+    let mut findings = judged.findings;
+    findings.extend(server_certificate(measured));
+    if let Some(text) = plan
+        .refused
+        .as_ref()
+        .filter(|_| measured.target.spec.role == Role::ApiServer)
+    {
+        findings.push(
+            Finding::plain("apiserver-trust", FindingState::Fail, text.clone()).hint(
+                "The join will refuse this server for the same reason. On a control-plane node `kubeadm token create \
+                 --print-join-command` prints the right hash.",
+            ),
+        );
+    }
+    if is_gone(plan, measured) {
+        for finding in findings
+            .iter_mut()
+            .filter(|f| f.state == FindingState::Fail)
+        {
+            finding.state = FindingState::Warn;
+            GONE.clone_into(&mut finding.hint);
+        }
+    }
+    TargetVerdict::of(findings)
+}
+
+/// A target of long ago that cannot be reached now.
+fn is_gone(plan: &Plan, measured: &TargetMeasurement) -> bool {
+    let tentative = plan
+        .targets
+        .iter()
+        .any(|target| target.tentative && target.spec == measured.target.spec);
+    let failure = measured
+        .probe
+        .as_ref()
+        .and_then(|probe| probe.failure.as_ref());
+    tentative && failure.is_some_and(|failure| failure.stage <= Stage::Tcp)
 }
 
 /// The run's verdict.
-pub(super) fn run(config: &PreflightConfig, measured: &[TargetMeasurement]) -> RunVerdict {
+pub(super) fn run(
+    config: &PreflightConfig,
+    plan: &Plan,
+    measured: &[TargetMeasurement],
+) -> RunVerdict {
     let judged: Vec<_> = measured
         .iter()
         .map(|measurement| {
             (
                 measurement.clone(),
-                target(config, measurement, measured.len()),
+                target(config, plan, measurement, measured.len()),
             )
         })
         .collect();
-    let join = if config.worker {
-        Join::Worker
-    } else {
-        Join::ControlPlane
-    };
-    verdict::combine(
+    let mut verdict = verdict::combine(
         &judged,
         &RunPolicy {
-            join,
+            join: plan.join,
             allow_unreachable: config.allow_unreachable,
         },
-    )
+    );
+    let warned = plan
+        .findings
+        .iter()
+        .any(|finding| finding.state == FindingState::Warn);
+    if warned {
+        verdict.verdict = verdict.verdict.max(Verdict::Warn);
+    }
+    verdict.findings.splice(0..0, plan.findings.iter().cloned());
+    verdict
 }

@@ -1,20 +1,32 @@
 //! The limits a configuration asks for.
 
+use std::time::Duration;
+
 use crate::config::TimingChoice;
+use crate::discover::Found;
 use crate::verdict::{Limits, Timing};
 
 /// Limits derived from the cluster's timing, or from etcd's defaults where it is not known.
-pub(super) fn resolve(choice: TimingChoice) -> Limits {
+pub(super) fn resolve(choice: &TimingChoice) -> Limits {
     let defaults = Timing::default();
-    let source = match (choice.heartbeat, choice.election) {
+    let name = |found: &Option<Found<Duration>>, default: &str| match found {
+        Some(found) => found.origin.to_string(),
+        None => default.to_owned(),
+    };
+    let source = match (&choice.heartbeat, &choice.election) {
         (None, None) => defaults.source,
-        (Some(_), None) => "--etcd-heartbeat, etcd's default election timeout".to_owned(),
-        (None, Some(_)) => "etcd's default heartbeat, --etcd-election".to_owned(),
-        (Some(_), Some(_)) => "--etcd-heartbeat, --etcd-election".to_owned(),
+        (heartbeat, election) => format!(
+            "{}, {}",
+            name(heartbeat, "etcd's default heartbeat"),
+            name(election, "etcd's default election timeout")
+        ),
+    };
+    let value = |found: &Option<Found<Duration>>, default| {
+        found.as_ref().map_or(default, |found| found.value)
     };
     Limits::from_timing(Timing {
-        heartbeat: choice.heartbeat.unwrap_or(defaults.heartbeat),
-        election: choice.election.unwrap_or(defaults.election),
+        heartbeat: value(&choice.heartbeat, defaults.heartbeat),
+        election: value(&choice.election, defaults.election),
         source,
     })
 }

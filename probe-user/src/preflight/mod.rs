@@ -6,9 +6,8 @@ mod limits;
 mod marker;
 mod memory;
 mod round;
-mod trust;
 
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use tokio::time::Instant;
 
@@ -20,9 +19,13 @@ use crate::cli::progress::Progress;
 use crate::cli::signal;
 use crate::config::PreflightConfig;
 use crate::exit::{Exit, Leniency};
+use crate::measure::TargetMeasurement;
 use crate::output::{ObserverReport, Report};
+use crate::plan::{Plan, Request};
 use round::Rounds;
-use trust::Trust;
+
+/// How long a question to the cluster may take before anything is measured.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// How a preflight ended.
 #[derive(Clone, Debug)]
@@ -40,12 +43,26 @@ pub struct Outcome {
 /// error but a finding.
 pub async fn run(config: &PreflightConfig) -> Result<Outcome, PreflightError> {
     let started = Instant::now();
-    let trust = Trust::load(&config.credentials)?;
-    let mut observer = Observer::attach(&observer_config(config))?;
+    let request = Request {
+        targets: &config.targets,
+        worker: config.worker,
+        credentials: &config.credentials,
+        discovery: &config.discovery,
+        timing: &config.timing,
+        retry_until: started + config.retry_for,
+        patience: config.timeout.min(PATIENCE),
+    };
+    let plan = tokio::select! {
+        plan = Plan::make(&request) => plan?,
+        signal = signal::interrupted() => {
+            return Err(signal.map_or_else(PreflightError::Signals, PreflightError::Interrupted));
+        }
+    };
+    let mut observer = Observer::attach(&observer_config(config, &plan))?;
     let attached = Memory::of_this_process();
     log::info!("attached to {}", observer.hierarchy().path().display());
-    let progress = Progress::start(format!("probing {} targets", config.targets.len()));
-    let mut rounds = Rounds::new(config, &trust, started);
+    let progress = Progress::start(format!("probing {} targets", plan.targets.len()));
+    let mut rounds = Rounds::new(config, &plan, started);
     tokio::select! {
         () = rounds.run(&mut observer) => {}
         signal = signal::interrupted() => {
@@ -54,7 +71,7 @@ pub async fn run(config: &PreflightConfig) -> Result<Outcome, PreflightError> {
     }
     drop(progress);
     let measured = rounds.measurements(&observer);
-    let verdict = judge::run(config, &measured);
+    let verdict = judge::run(config, &plan, &measured);
     let observer = observer_report(&observer, attached);
     let leniency = Leniency {
         strict: config.strict,
@@ -63,19 +80,37 @@ pub async fn run(config: &PreflightConfig) -> Result<Outcome, PreflightError> {
     };
     Ok(Outcome {
         exit: Exit::of(verdict.verdict, leniency),
-        report: Report::of_run(
-            &config.common.node,
-            SystemTime::now(),
-            started.elapsed(),
+        report: with_origins(
+            Report::of_run(
+                &config.common.node,
+                SystemTime::now(),
+                started.elapsed(),
+                &measured,
+                &verdict,
+                observer,
+            ),
             &measured,
-            &verdict,
-            observer,
+            &plan,
         ),
     })
 }
 
-fn observer_config(config: &PreflightConfig) -> ObserverConfig {
-    let targets = u32::try_from(config.targets.len()).unwrap_or(u32::MAX);
+/// Says of each target where it was found.
+fn with_origins(mut report: Report, measured: &[TargetMeasurement], plan: &Plan) -> Report {
+    for (target, measured) in report.targets.iter_mut().zip(measured) {
+        target.found_in = plan
+            .targets
+            .iter()
+            .filter(|planned| planned.spec == measured.target.spec)
+            .flat_map(|planned| &planned.origins)
+            .map(ToString::to_string)
+            .collect();
+    }
+    report
+}
+
+fn observer_config(config: &PreflightConfig, plan: &Plan) -> ObserverConfig {
+    let targets = u32::try_from(plan.targets.len()).unwrap_or(u32::MAX);
     ObserverConfig {
         // A name may stand for several addresses, each of which is a target of its own.
         max_targets: targets

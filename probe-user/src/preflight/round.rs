@@ -8,10 +8,10 @@ use tokio::time::{Instant, sleep};
 
 use super::judge;
 use super::marker::SlotMarker;
-use super::trust::Trust;
 use crate::bpf::Observer;
 use crate::config::PreflightConfig;
 use crate::measure::{Counters, Distributions, TargetMeasurement};
+use crate::plan::Plan;
 use crate::probe::{
     EtcdRead, Extent, Pacing, ProbeContext, ProbeFailure, ProbeReport, Resolver, Stage, probe,
 };
@@ -41,16 +41,16 @@ impl Entry {
 /// The run's connections.
 pub(super) struct Rounds<'a> {
     config: &'a PreflightConfig,
-    trust: &'a Trust,
+    plan: &'a Plan,
     started: Instant,
     entries: Vec<Entry>,
 }
 
 impl<'a> Rounds<'a> {
-    pub(super) fn new(config: &'a PreflightConfig, trust: &'a Trust, started: Instant) -> Self {
+    pub(super) fn new(config: &'a PreflightConfig, plan: &'a Plan, started: Instant) -> Self {
         Self {
             config,
-            trust,
+            plan,
             started,
             entries: Vec::new(),
         }
@@ -90,11 +90,11 @@ impl<'a> Rounds<'a> {
     async fn resolve_all(&self) -> Vec<Entry> {
         let (resolver, deadline) = (Resolver::from_system(), self.deadline());
         let found = self
-            .config
+            .plan
             .targets
             .iter()
-            .map(|spec| entries(&resolver, spec, 0, deadline));
-        join_all(found).await.into_iter().flatten().collect()
+            .map(|target| entries(&resolver, &target.spec, 0, deadline));
+        distinct(join_all(found).await.into_iter().flatten())
     }
 
     async fn resolve_again(&mut self) {
@@ -109,7 +109,7 @@ impl<'a> Rounds<'a> {
                     entries(&resolver, &old.target.spec, old.attempts, deadline).await
                 }
             });
-        self.entries = join_all(again).await.into_iter().flatten().collect();
+        self.entries = distinct(join_all(again).await.into_iter().flatten());
     }
 
     /// Probes every target that has no good report yet, all at the same time.
@@ -135,7 +135,7 @@ impl<'a> Rounds<'a> {
             EtcdRead::once()
         };
         let deadline = self.deadline();
-        let (config, trust) = (self.config, self.trust);
+        let (config, plan) = (self.config, self.plan);
         let observer = &*observer;
         join_all(
             self.entries
@@ -147,7 +147,7 @@ impl<'a> Rounds<'a> {
                         entry.attempts += 1;
                         let report = connect(
                             config,
-                            trust,
+                            plan,
                             observer,
                             entry,
                             etcd_read,
@@ -167,13 +167,13 @@ impl<'a> Rounds<'a> {
 
     /// Takes more samples where a fail limit on a median is undecided; `false` when there is nothing left to do.
     async fn look_again(&mut self, observer: &Observer) -> bool {
-        let (config, trust, deadline) = (self.config, self.trust, self.deadline());
+        let (config, plan, deadline) = (self.config, self.plan, self.deadline());
         let targets = self.entries.len();
         let undecided: Vec<&mut Entry> = self
             .entries
             .iter_mut()
             .filter(|entry| {
-                let judged = judge::target(config, &measurement(entry, observer), targets);
+                let judged = judge::target(config, plan, &measurement(entry, observer), targets);
                 !entry.failed() && needs_more(&judged)
             })
             .collect();
@@ -186,7 +186,7 @@ impl<'a> Rounds<'a> {
             async move {
                 let more = connect(
                     config,
-                    trust,
+                    plan,
                     observer,
                     entry,
                     etcd_read,
@@ -204,6 +204,22 @@ impl<'a> Rounds<'a> {
         .await;
         true
     }
+}
+
+/// Two names for one address of one role are one target, which gets one connection.
+fn distinct(all: impl Iterator<Item = Entry>) -> Vec<Entry> {
+    let mut kept: Vec<Entry> = Vec::new();
+    for entry in all {
+        let same = |known: &Entry| {
+            known.target.address.is_some()
+                && known.target.address == entry.target.address
+                && known.target.spec.role == entry.target.spec.role
+        };
+        if !kept.iter().any(same) {
+            kept.push(entry);
+        }
+    }
+    kept
 }
 
 /// A target's addresses, one entry each; one without an address when the name does not resolve.
@@ -244,7 +260,7 @@ async fn entries(
 
 async fn connect(
     config: &PreflightConfig,
-    trust: &Trust,
+    plan: &Plan,
     observer: &Observer,
     entry: &Entry,
     etcd_read: &EtcdRead,
@@ -273,7 +289,7 @@ async fn connect(
     };
     let context = ProbeContext {
         marker: &marker,
-        tls: trust.of(role),
+        tls: plan.trust.of(&entry.target.spec),
         etcd_read,
         pacing: if config.pacing {
             Pacing::default()

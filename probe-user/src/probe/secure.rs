@@ -52,7 +52,7 @@ impl Handshake<'_> {
         &self,
         report: &mut ProbeReport,
     ) -> Result<Option<Secured>, ProbeFailure> {
-        let name = server_name(self.target)?;
+        let name = server_name(self.target, self.context.tls.server_name())?;
         let session = self
             .context
             .tls
@@ -255,8 +255,8 @@ fn version(stream: &TlsStream<WireStream>) -> Option<&'static str> {
 }
 
 /// The name the certificate must bear: what the user wrote, not what it resolved to.
-fn server_name(target: &Target) -> Result<ServerName<'static>, ProbeFailure> {
-    let host = target.spec.host.as_str();
+fn server_name(target: &Target, other: Option<&str>) -> Result<ServerName<'static>, ProbeFailure> {
+    let host = other.unwrap_or(&target.spec.host);
     let bare = host
         .split_once('%')
         .map_or(host, |(address, _zone)| address);

@@ -23,13 +23,41 @@ pub(super) fn provider() -> Arc<CryptoProvider> {
 pub struct ClientTls {
     ca: Option<Arc<CaBundle>>,
     identity: Option<Arc<ClientIdentity>>,
+    server_name: Option<String>,
 }
 
 impl ClientTls {
     /// Verifies servers against `ca`, or not at all without one; shows `identity`, but only where a server is verified.
     #[must_use]
     pub fn new(ca: Option<Arc<CaBundle>>, identity: Option<Arc<ClientIdentity>>) -> Self {
-        Self { ca, identity }
+        Self {
+            ca,
+            identity,
+            server_name: None,
+        }
+    }
+
+    /// The same trust, showing `identity`.
+    #[must_use]
+    pub fn with_identity(&self, identity: Option<Arc<ClientIdentity>>) -> Self {
+        Self {
+            identity,
+            ..self.clone()
+        }
+    }
+
+    /// The same, for servers whose certificates show `name` instead of the host that is dialled.
+    #[must_use]
+    pub fn with_server_name(self, name: String) -> Self {
+        Self {
+            server_name: Some(name),
+            ..self
+        }
+    }
+
+    /// The name that certificates have to show, where it is not the host's.
+    pub(crate) fn server_name(&self) -> Option<&str> {
+        self.server_name.as_deref()
     }
 
     /// The CA servers are verified against.

@@ -67,7 +67,7 @@ pub struct Finding {
 
 impl Finding {
     /// A finding that is about no measured value.
-    pub(super) fn plain(id: &'static str, state: FindingState, text: impl Into<String>) -> Self {
+    pub(crate) fn plain(id: &'static str, state: FindingState, text: impl Into<String>) -> Self {
         Self {
             id,
             state,
@@ -87,7 +87,7 @@ impl Finding {
 
     /// The same finding with advice.
     #[must_use]
-    pub(super) fn hint(mut self, hint: impl Into<String>) -> Self {
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = hint.into();
         self
     }

@@ -61,6 +61,17 @@ pub struct TargetVerdict {
     pub findings: Vec<Finding>,
 }
 
+impl TargetVerdict {
+    /// The verdict that these findings amount to.
+    #[must_use]
+    pub fn of(findings: Vec<Finding>) -> Self {
+        Self {
+            verdict: judge::worst(&findings),
+            findings,
+        }
+    }
+}
+
 /// A run's verdict.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunVerdict {

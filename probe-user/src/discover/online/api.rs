@@ -35,7 +35,7 @@ pub struct ApiServer {
 /// Why the cluster could not be asked: one sentence with the server, the reason and, where there is one, the remedy.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
-pub struct OnlineError(pub(super) String);
+pub struct OnlineError(pub String);
 
 /// An answer.
 pub(super) struct Answer {

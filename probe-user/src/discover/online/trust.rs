@@ -35,6 +35,8 @@ pub struct TrustOutcome {
     pub warnings: Vec<String>,
     /// Connections made to find out, beside the measured ones.
     pub connections: u32,
+    /// The server could not be asked; it may not be ready yet.
+    pub may_change: bool,
 }
 
 /// Decides whom to trust: a CA on disk if the pins allow it, else the one of cluster-info that the pins or the token
@@ -55,6 +57,7 @@ pub async fn api_server_trust(
             text: "no CA, pin or token was found that could verify the API server".to_owned(),
             warnings,
             connections: 0,
+            may_change: false,
         };
     };
     let mut outcome = from_cluster_info(found, pins, server, deadline).await;
@@ -96,6 +99,7 @@ fn from_disk(
             text,
             warnings: std::mem::take(warnings),
             connections: 0,
+            may_change: false,
         });
     }
     None
@@ -119,6 +123,7 @@ async fn from_cluster_info(
         text,
         warnings: Vec::new(),
         connections: 1,
+        may_change: false,
     };
     // Nobody is trusted yet, so nothing is shown: no certificate, no token.
     let answer = match server
@@ -127,7 +132,10 @@ async fn from_cluster_info(
     {
         Ok(answer) => answer,
         Err(OnlineError(reason)) => {
-            return unknown(format!("cluster-info could not be read: {reason}"));
+            return TrustOutcome {
+                may_change: true,
+                ..unknown(format!("cluster-info could not be read: {reason}"))
+            };
         }
     };
     let name = server.spec.to_string();
@@ -159,6 +167,7 @@ async fn from_cluster_info(
         text,
         warnings: warnings.clone(),
         connections: 1,
+        may_change: false,
     };
     let vouched = info.vouched(pins);
     if vouched.is_empty() {
@@ -198,6 +207,7 @@ async fn from_cluster_info(
         ),
         warnings,
         connections: 1,
+        may_change: false,
     }
 }
 
