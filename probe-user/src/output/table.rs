@@ -76,16 +76,19 @@ impl Table {
     }
 
     fn finding(self, out: &mut dyn Write, finding: &FindingReport) -> io::Result<()> {
-        self.check(out, finding.mark, &finding.text)?;
-        let indent = " ".repeat(self.marks.of(finding.mark).0.chars().count());
+        // Where a limit comes from stands beside it also when all is well: a limit nobody can trace is not believed.
+        let source = if finding.source.is_empty() {
+            String::new()
+        } else {
+            format!(" {DIM}[{}]{DIM:#}", finding.source)
+        };
+        self.check(out, finding.mark, &format!("{}{source}", finding.text))?;
         let asks = matches!(
             finding.mark,
             FindingState::Warn | FindingState::Fail | FindingState::Inconclusive
         );
-        if asks && !finding.source.is_empty() {
-            writeln!(out, "{indent} {DIM}limit: {}{DIM:#}", finding.source)?;
-        }
         if asks && !finding.hint.is_empty() {
+            let indent = " ".repeat(self.marks.of(finding.mark).0.chars().count());
             writeln!(out, "{indent} {DIM}hint: {}{DIM:#}", finding.hint)?;
         }
         Ok(())
@@ -162,4 +165,37 @@ fn mebibytes(bytes: u64) -> String {
 fn seconds(micros: u64) -> String {
     let hundredths = micros / 10_000;
     format!("{}.{:02}", hundredths / 100, hundredths % 100)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::output::samples;
+
+    fn table(marks: Marks, color: anstream::ColorChoice) -> String {
+        let mut out = anstream::AutoStream::new(Vec::new(), color);
+        Table { marks }
+            .write(&samples::verdict(), &mut out)
+            .unwrap();
+        String::from_utf8(out.into_inner()).unwrap()
+    }
+
+    #[test]
+    fn reads_as_recorded() {
+        insta::assert_snapshot!("table", table(Marks::Unicode, anstream::ColorChoice::Never));
+    }
+
+    #[test]
+    fn a_plain_locale_gets_plain_characters() {
+        let plain = table(Marks::Ascii, anstream::ColorChoice::Never);
+        assert!(plain.is_ascii(), "{plain}");
+    }
+
+    #[test]
+    fn colour_changes_nothing_but_escapes() {
+        let coloured = table(Marks::Unicode, anstream::ColorChoice::AlwaysAnsi);
+        assert!(coloured.contains('\u{1b}'));
+        let plain = anstream::adapter::strip_str(&coloured).to_string();
+        assert_eq!(plain, table(Marks::Unicode, anstream::ColorChoice::Never));
+    }
 }
