@@ -13,6 +13,7 @@ use probe_common::ports::{AddressKey, BY_ADDRESS, shift_of, word_of};
 use super::cgroup::{self, Hierarchy};
 use super::config::ObserverConfig;
 use super::error::AttachError;
+use super::features::Features;
 use super::hook;
 use super::kernel::Kernel;
 use super::load;
@@ -21,7 +22,7 @@ use super::mapped::MappedCells;
 const PROGRAM: &str = "joinprobe_ops";
 
 /// Fills the maps that the kernel side reads; before attaching, so that no connection is judged by half of them.
-pub(super) fn fill_maps(ebpf: &mut Ebpf, config: &ObserverConfig) -> Result<(), AttachError> {
+fn fill_maps(ebpf: &mut Ebpf, config: &ObserverConfig) -> Result<(), AttachError> {
     let mut free: Stack<_, u32> = typed(ebpf, "FREE_SLOTS")?;
     // The last one pushed is the first one taken.
     for slot in (FIXED_SLOTS..FIXED_SLOTS + config.max_targets).rev() {
@@ -52,23 +53,48 @@ pub(super) fn fill_maps(ebpf: &mut Ebpf, config: &ObserverConfig) -> Result<(), 
     Ok(())
 }
 
+/// Loads everything into the kernel, with fewer features where it refuses some, and attaches it.
+pub(super) fn run(
+    config: &ObserverConfig,
+    features: &mut Features,
+    kernel: &Kernel,
+) -> Result<(Ebpf, Hierarchy), AttachError> {
+    loop {
+        let mut ebpf = load::load(config, features, kernel)?;
+        fill_maps(&mut ebpf, config)?;
+        match load_program(&mut ebpf, kernel) {
+            Ok(()) => {
+                let hierarchy = attach(&mut ebpf, config, kernel)?;
+                return Ok((ebpf, hierarchy));
+            }
+            Err(refusal @ AttachError::Refused { .. }) if features.reduce(&refusal) => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+fn load_program(ebpf: &mut Ebpf, kernel: &Kernel) -> Result<(), AttachError> {
+    program(ebpf)?
+        .load()
+        .map_err(|error| load::explain_program(error, kernel))
+}
+
+fn program(ebpf: &mut Ebpf) -> Result<&mut SockOps, AttachError> {
+    ebpf.program_mut(PROGRAM)
+        .ok_or_else(|| missing(PROGRAM))?
+        .try_into()
+        .map_err(|error: ProgramError| AttachError::Object(error.to_string()))
+}
+
 /// Attaches the program to the cgroup; the link is the loaded object's and ends with it, or with this process.
-pub(super) fn attach(
+fn attach(
     ebpf: &mut Ebpf,
     config: &ObserverConfig,
     kernel: &Kernel,
 ) -> Result<Hierarchy, AttachError> {
-    let program: &mut SockOps = ebpf
-        .program_mut(PROGRAM)
-        .ok_or_else(|| missing(PROGRAM))?
-        .try_into()
-        .map_err(|error: ProgramError| AttachError::Object(error.to_string()))?;
-    program
-        .load()
-        .map_err(|error| load::explain_program(error, kernel))?;
     let (directory, hierarchy) = cgroup::open(config.cgroup.as_deref())?;
     // A link always shares the hook, and the kernel wants no flag that says so.
-    match program.attach(&directory, CgroupAttachMode::Single) {
+    match program(ebpf)?.attach(&directory, CgroupAttachMode::Single) {
         Ok(_) => Ok(hierarchy),
         Err(error) => Err(explain_attach(error, &directory, &hierarchy, kernel)),
     }
@@ -103,7 +129,7 @@ fn explain_attach(
 }
 
 /// A map by name, as the type it is used as.
-pub(super) fn typed<'a, T>(ebpf: &'a mut Ebpf, name: &'static str) -> Result<T, AttachError>
+fn typed<'a, T>(ebpf: &'a mut Ebpf, name: &'static str) -> Result<T, AttachError>
 where
     T: TryFrom<&'a mut Map, Error = MapError>,
 {

@@ -19,7 +19,12 @@ pub(super) const NET_ADMIN: Capability = Capability {
     name: "CAP_NET_ADMIN",
     bit: 12,
 };
-/// Stands in for the two above, and mounts.
+/// Reading kernel memory from programs.
+pub(super) const PERFMON: Capability = Capability {
+    name: "CAP_PERFMON",
+    bit: 38,
+};
+/// Stands in for the three above, and mounts.
 pub(super) const SYS_ADMIN: Capability = Capability {
     name: "CAP_SYS_ADMIN",
     bit: 21,
@@ -80,6 +85,7 @@ mod tests {
         );
         let both = Capabilities::parse("CapEff:\t0000008000001000\n");
         assert!(both.missing(&[BPF, NET_ADMIN]).is_empty());
+        assert!(!both.has(PERFMON));
         let root = Capabilities::parse("CapEff:\t000001ffffffffff\n");
         assert!(root.missing(&[BPF, NET_ADMIN]).is_empty());
         let admin = Capabilities::parse("CapEff:\t0000000000200000\n");

@@ -3,15 +3,15 @@
 use std::io;
 
 use aya::maps::MapError;
-use aya::programs::{ProgramError, ProgramType};
-use aya::sys::{BpfHelper, is_helper_supported};
+use aya::programs::ProgramError;
 use aya::{Ebpf, EbpfError, EbpfLoader};
 use probe_common::cells::STRIDE;
 use probe_common::endpoint::FIXED_SLOTS;
 
 use super::capability::{self, Capabilities};
-use super::config::{ObserverConfig, Scope};
+use super::config::ObserverConfig;
 use super::error::AttachError;
+use super::features::Features;
 use super::kernel::Kernel;
 use super::syscall;
 
@@ -35,37 +35,21 @@ const LOG_ALL: u8 = 5;
 
 const MAKE_MAPS: &str = "make maps";
 
-/// What was loaded and how.
-pub(super) struct Loaded {
-    pub(super) ebpf: Ebpf,
-    /// The namespaces that are really observed: old kernels cannot tell them apart.
-    pub(super) scope: Scope,
-}
-
 /// Makes the maps and relocates the programs; nothing is attached yet.
-pub(super) fn load(config: &ObserverConfig, kernel: &Kernel) -> Result<Loaded, AttachError> {
+pub(super) fn load(
+    config: &ObserverConfig,
+    features: &Features,
+    kernel: &Kernel,
+) -> Result<Ebpf, AttachError> {
     if kernel.version < (5, 11)
         && let Err(error) = syscall::lift_memlock_limit()
     {
         // A limit set high enough beforehand will do.
         log::debug!("cannot lift the limit of locked memory: {error}");
     }
-    let netns_known =
-        is_helper_supported(ProgramType::SockOps, BpfHelper::BPF_FUNC_get_netns_cookie)
-            .unwrap_or_else(|error| {
-                log::debug!("cannot tell whether the kernel knows namespace cookies: {error}");
-                false
-            });
-    let own_netns = syscall::netns_cookie().map_err(|error| AttachError::Io {
-        what: "make a socket",
-        error,
-    })?;
-    let (scope, netns) = match (config.scope, own_netns) {
-        (Scope::OwnNamespace, Some(cookie)) if netns_known => (Scope::OwnNamespace, cookie),
-        _ => (Scope::AllNamespaces, 0),
-    };
     let own_only = u8::from(config.own_only);
-    let netns_known = u8::from(netns_known);
+    let netns_known = u8::from(features.netns_known);
+    let sk_err_offset = features.sk_err_offset.unwrap_or(0);
     let events = if config.events { EVENTS_PER_SECOND } else { 0 };
     let log_level = if config.kernel_log { LOG_ALL } else { 0 };
     let targets = config.max_targets.max(1);
@@ -73,8 +57,9 @@ pub(super) fn load(config: &ObserverConfig, kernel: &Kernel) -> Result<Loaded, A
 
     let mut loader = EbpfLoader::new();
     loader
-        .override_global("NETNS_COOKIE", &netns, true)
+        .override_global("NETNS_COOKIE", &features.netns, true)
         .override_global("NETNS_COOKIE_KNOWN", &netns_known, true)
+        .override_global("SK_ERR_OFFSET", &sk_err_offset, true)
         .override_global("OWN_ONLY", &own_only, true)
         .override_global("EVENTS_PER_SECOND", &events, true)
         .override_global(aya_log::LEVEL, &log_level, true)
@@ -92,10 +77,9 @@ pub(super) fn load(config: &ObserverConfig, kernel: &Kernel) -> Result<Loaded, A
         // Not consulted, so not needed.
         loader.map_max_entries("PORTS", 1);
     }
-    let ebpf = loader
+    loader
         .load(OBJECT)
-        .map_err(|error| explain_load(error, kernel))?;
-    Ok(Loaded { ebpf, scope })
+        .map_err(|error| explain_load(error, kernel))
 }
 
 /// Turns aya's error into a sentence for people.

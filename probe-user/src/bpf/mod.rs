@@ -5,11 +5,13 @@
 )]
 
 mod attach;
+mod btf;
 mod capability;
 mod cgroup;
 mod config;
 mod error;
 mod events;
+mod features;
 mod hook;
 mod kernel;
 mod kernel_log;

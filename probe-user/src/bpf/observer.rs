@@ -14,9 +14,9 @@ use super::cgroup::Hierarchy;
 use super::config::{ObserverConfig, Scope};
 use super::error::{AttachError, ReadError};
 use super::events::EventStream;
+use super::features::Features;
 use super::kernel::Kernel;
 use super::kernel_log::KernelLog;
-use super::load;
 use super::mapped::MappedCells;
 use super::own::OwnProbes;
 use super::stats::{self, ObserverStats, RttSource};
@@ -44,7 +44,7 @@ pub struct Observer {
     free_slots: Stack<MapData, u32>,
     own: OwnProbes,
     hierarchy: Hierarchy,
-    scope: Scope,
+    features: Features,
     kernel: Kernel,
     events: Option<RingBuf<MapData>>,
     kernel_log: Option<KernelLog>,
@@ -58,13 +58,13 @@ impl Observer {
     /// Not allowed, not supported, or the hook is another program's; the error says which and what to do.
     pub fn attach(config: &ObserverConfig) -> Result<Self, AttachError> {
         let kernel = Kernel::running();
-        let load::Loaded { mut ebpf, scope } = load::load(config, &kernel)?;
-        attach::fill_maps(&mut ebpf, config)?;
+        let mut features = Features::detect(config)?;
+        let (mut ebpf, hierarchy) = attach::run(config, &mut features, &kernel)?;
         let slots = config.max_targets.max(1) + FIXED_SLOTS;
         let cells = Arc::new(attach::mapped(&ebpf, "CELLS", slots * STRIDE)?);
         let stats = attach::mapped(&ebpf, "STATS", STATS)?;
+        // 0, as it was until here, means no interval yet: what came in between counts in this one.
         stats.store(INTERVAL_CELL, 1);
-        let hierarchy = attach::attach(&mut ebpf, config, &kernel)?;
         let own = OwnProbes::new(attach::taken(&mut ebpf, "OWN")?, Arc::clone(&cells));
         let events = if config.events {
             Some(attach::taken(&mut ebpf, "EVENTS")?)
@@ -85,7 +85,7 @@ impl Observer {
             stats,
             own,
             hierarchy,
-            scope,
+            features,
             kernel,
             events,
             kernel_log,
@@ -204,7 +204,13 @@ impl Observer {
     /// The network namespaces that are really observed; before 5.15 always all.
     #[must_use]
     pub fn scope(&self) -> Scope {
-        self.scope
+        self.features.scope
+    }
+
+    /// What is lost on this host, one sentence each: for want of rights, or because the kernel cannot do it.
+    #[must_use]
+    pub fn limitations(&self) -> &[String] {
+        &self.features.limitations
     }
 
     /// The running kernel's release, as `uname -r` says.

@@ -1,0 +1,98 @@
+//! What this kernel and these rights allow beyond the least, and what is lost without.
+
+use aya::programs::ProgramType;
+use aya::sys::{BpfHelper, is_helper_supported};
+
+use super::btf::KernelTypes;
+use super::capability::{Capabilities, PERFMON};
+use super::config::{ObserverConfig, Scope};
+use super::error::AttachError;
+use super::syscall;
+
+/// The features that are used. What is off is removed from the program by the kernel's verifier.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Features {
+    /// The namespaces that are really observed: old kernels cannot tell them apart.
+    pub(super) scope: Scope,
+    /// Cookie of the only namespace that is observed; 0 for all.
+    pub(super) netns: u64,
+    /// Whether namespaces can be told apart.
+    pub(super) netns_known: bool,
+    /// Where a socket's error is; `None` where it may not or cannot be read.
+    pub(super) sk_err_offset: Option<u32>,
+    /// One sentence for each thing that is lost.
+    pub(super) limitations: Vec<String>,
+}
+
+impl Features {
+    /// Finds out what can be used.
+    pub(super) fn detect(config: &ObserverConfig) -> Result<Self, AttachError> {
+        let mut limitations = Vec::new();
+        let netns_known = knows_namespaces();
+        let own = syscall::netns_cookie().map_err(|error| AttachError::Io {
+            what: "make a socket",
+            error,
+        })?;
+        let (scope, netns) = match (config.scope, own) {
+            (Scope::OwnNamespace, Some(cookie)) if netns_known => (Scope::OwnNamespace, cookie),
+            (Scope::OwnNamespace, _) if !config.own_only => {
+                limitations.push(
+                    "connections of all network namespaces are observed: this kernel cannot tell them apart (Linux 5.15 \
+                     can)"
+                        .to_owned(),
+                );
+                (Scope::AllNamespaces, 0)
+            }
+            (scope, _) => (scope, 0),
+        };
+        let sk_err_offset = match sk_err_offset() {
+            Ok(offset) => Some(offset),
+            Err(reason) => {
+                limitations.push(causes_unknown(&reason));
+                None
+            }
+        };
+        Ok(Self {
+            scope,
+            netns,
+            netns_known,
+            sk_err_offset,
+            limitations,
+        })
+    }
+
+    /// Gives up the next feature after the kernel refused the program with it; `false` when there is none left.
+    pub(super) fn reduce(&mut self, refusal: &AttachError) -> bool {
+        if self.sk_err_offset.take().is_none() {
+            return false;
+        }
+        let reason = format!("the kernel does not let it be read ({refusal})");
+        self.limitations.push(causes_unknown(&reason));
+        true
+    }
+}
+
+fn causes_unknown(reason: &str) -> String {
+    format!("failed connections are counted without their cause: {reason}")
+}
+
+fn knows_namespaces() -> bool {
+    is_helper_supported(ProgramType::SockOps, BpfHelper::BPF_FUNC_get_netns_cookie).unwrap_or_else(
+        |error| {
+            log::debug!("cannot tell whether the kernel knows namespace cookies: {error}");
+            false
+        },
+    )
+}
+
+/// Where `sk_err` is in `struct sock`, or why it cannot be read.
+fn sk_err_offset() -> Result<u32, String> {
+    if !Capabilities::effective().has(PERFMON) {
+        return Err(format!("{} is missing", PERFMON.name));
+    }
+    let types = KernelTypes::running()
+        .map_err(|error| format!("the kernel's type information (BTF) is not there ({error})"))?;
+    types
+        .offset("sock", "sk_err")
+        .ok_or_else(|| "the kernel's type information (BTF) has no sock.sk_err".to_owned())
+}
