@@ -55,8 +55,11 @@ pub struct EndpointKey {
     pub port: u16,
     /// A [`Role`].
     pub role: u8,
+    /// Always 0. Two fields and no array: the kernel side's compiler would clear an array with a call of `memset`, which
+    /// the verifier refuses without `CAP_PERFMON`.
+    pub reserved: u8,
     /// Always 0.
-    pub reserved: [u8; 5],
+    pub reserved_word: u32,
 }
 
-no_padding!(EndpointKey, u64, [u8; 16], u16, u8, [u8; 5]);
+no_padding!(EndpointKey, u64, [u8; 16], u16, u8, u8, u32);

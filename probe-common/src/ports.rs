@@ -36,7 +36,7 @@ pub struct AddressKey {
     /// The port in host byte order.
     pub port: u16,
     /// Always 0.
-    pub reserved: [u8; 2],
+    pub reserved: u16,
 }
 
-no_padding!(AddressKey, [u8; 16], u16, [u8; 2]);
+no_padding!(AddressKey, [u8; 16], u16, u16);

@@ -125,6 +125,14 @@ impl Context {
         Some(unsafe { core::mem::transmute::<[u32; 4], [u8; 16]>(words) })
     }
 
+    /// The same in two words, as it lies in memory.
+    #[inline(always)]
+    pub(crate) fn remote_words(self) -> Option<[u64; 2]> {
+        let address = self.remote_address()?;
+        // SAFETY: both are 16 bytes without padding, and any bit pattern is a valid number.
+        Some(unsafe { core::mem::transmute::<[u8; 16], [u64; 2]>(address) })
+    }
+
     /// The socket's cookie, unique on this host as long as it runs.
     #[inline(always)]
     pub(crate) fn cookie(self) -> u64 {

@@ -67,9 +67,21 @@ pub(crate) fn find(ctx: Context) -> Option<&'static mut Flow> {
     }
 }
 
-/// The state of the callback's socket, created or emptied.
+/// A fresh state for the callback's socket.
 #[inline(always)]
 pub(crate) fn start(ctx: Context) -> Option<&'static mut Flow> {
+    let flow = create(ctx)?;
+    if flow.stage == FRESH {
+        return Some(flow);
+    }
+    // A socket that is connected a second time. Zeroing the state here would be a call of `memset`, whose pointer
+    // arithmetic the verifier refuses without CAP_PERFMON; the kernel zeroes what it makes.
+    forget(ctx);
+    create(ctx)
+}
+
+#[inline(always)]
+fn create(ctx: Context) -> Option<&'static mut Flow> {
     let socket = ctx.socket()?;
     let flags = u64::from(BPF_SK_STORAGE_GET_F_CREATE);
     // SAFETY: as in `find`.
@@ -78,30 +90,10 @@ pub(crate) fn start(ctx: Context) -> Option<&'static mut Flow> {
             .cast::<Flow>()
             .as_mut()
     };
-    let Some(flow) = flow else {
+    if flow.is_none() {
         cells::stat(Stat::FlowsUntracked);
-        return None;
-    };
-    if flow.stage != FRESH {
-        // A socket that is connected a second time.
-        *flow = Flow {
-            started_ns: 0,
-            established_ns: 0,
-            own_cookie: 0,
-            slot: 0,
-            total_retrans: 0,
-            segments_out: 0,
-            syn_retransmits: 0,
-            interval: 0,
-            min_bucket: 0,
-            stage: FRESH,
-            role: 0,
-            side: 0,
-            handshake_pending: 0,
-            reserved: 0,
-        };
     }
-    Some(flow)
+    flow
 }
 
 /// Forgets the callback's socket. Its callback flags stay: another observer may live by them.

@@ -85,7 +85,7 @@ fn remote_role(ctx: Context) -> Option<u8> {
         let key = AddressKey {
             address: ctx.remote_address()?,
             port,
-            reserved: [0; 2],
+            reserved: 0,
         };
         // SAFETY: entries are written before the program is attached and never removed.
         if let Some(role) = unsafe { ADDRESSES.get(&key) } {
@@ -121,7 +121,8 @@ fn slot_of(ctx: Context, role: u8) -> Option<u32> {
         address: ctx.remote_address()?,
         port: ctx.remote_port(),
         role,
-        reserved: [0; 5],
+        reserved: 0,
+        reserved_word: 0,
     };
     if let Some(slot) = known_slot(&key) {
         return Some(slot);

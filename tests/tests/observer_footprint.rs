@@ -190,7 +190,10 @@ fn a_transfer_on_another_port_costs_no_run_per_segment() -> Result<()> {
 fn attach_and_wait() {
     if let Some(cgroup) = std::env::var_os(CHILD) {
         match Observer::attach(&config(Path::new(&cgroup))) {
-            Ok(_observer) => sleep(Duration::from_secs(60)),
+            Ok(observer) => {
+                println!("attached {:?}", observer.limitations());
+                sleep(Duration::from_secs(60));
+            }
             Err(error) => println!("{error}"),
         }
     }
@@ -217,6 +220,7 @@ fn config(cgroup: &Path) -> ObserverConfig {
     ObserverConfig {
         ports: vec![(2379, Role::EtcdClient)],
         cgroup: Some(cgroup.to_owned()),
+        events: true,
         ..ObserverConfig::default()
     }
 }

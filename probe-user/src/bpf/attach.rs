@@ -42,7 +42,7 @@ fn fill_maps(ebpf: &mut Ebpf, config: &ObserverConfig) -> Result<(), AttachError
         let key = AddressKey {
             address: mapped_octets(address),
             port: address.port(),
-            reserved: [0; 2],
+            reserved: 0,
         };
         addresses.insert(key, role as u32, 0).map_err(map_error)?;
     }

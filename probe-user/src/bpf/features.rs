@@ -20,6 +20,8 @@ pub(super) struct Features {
     pub(super) netns_known: bool,
     /// Where a socket's error is; `None` where it may not or cannot be read.
     pub(super) sk_err_offset: Option<u32>,
+    /// Whether the kernel side sends its debug lines.
+    pub(super) kernel_log: bool,
     /// One sentence for each thing that is lost.
     pub(super) limitations: Vec<String>,
 }
@@ -57,12 +59,21 @@ impl Features {
             netns,
             netns_known,
             sk_err_offset,
+            kernel_log: config.kernel_log,
             limitations,
         })
     }
 
     /// Gives up the next feature after the kernel refused the program with it; `false` when there is none left.
     pub(super) fn reduce(&mut self, refusal: &AttachError) -> bool {
+        if self.kernel_log {
+            self.kernel_log = false;
+            self.limitations.push(format!(
+                "the kernel side's debug lines are off: the kernel refuses them here, most likely for want of {} ({refusal})",
+                PERFMON.name
+            ));
+            return true;
+        }
         if self.sk_err_offset.take().is_none() {
             return false;
         }

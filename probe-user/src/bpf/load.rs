@@ -51,7 +51,7 @@ pub(super) fn load(
     let netns_known = u8::from(features.netns_known);
     let sk_err_offset = features.sk_err_offset.unwrap_or(0);
     let events = if config.events { EVENTS_PER_SECOND } else { 0 };
-    let log_level = if config.kernel_log { LOG_ALL } else { 0 };
+    let log_level = if features.kernel_log { LOG_ALL } else { 0 };
     let targets = config.max_targets.max(1);
     let addresses = u32::try_from(config.addresses.len()).unwrap_or(u32::MAX);
 
@@ -71,7 +71,11 @@ pub(super) fn load(
         .map_max_entries("EVENTS", if config.events { EVENT_RING } else { NO_RING })
         .map_max_entries(
             "AYA_LOGS",
-            if config.kernel_log { LOG_RING } else { NO_RING },
+            if features.kernel_log {
+                LOG_RING
+            } else {
+                NO_RING
+            },
         );
     if config.own_only {
         // Not consulted, so not needed.

@@ -71,7 +71,7 @@ impl Observer {
         } else {
             None
         };
-        let kernel_log = if config.kernel_log {
+        let kernel_log = if features.kernel_log {
             let log = KernelLog::new(&mut ebpf)
                 .map_err(|error| AttachError::Object(error.to_string()))?;
             Some(log)
@@ -280,7 +280,8 @@ mod tests {
                 address: attach::mapped_octets(remote),
                 port: remote.port(),
                 role: Role::EtcdPeer as u8,
-                reserved: [0; 5],
+                reserved: 0,
+                reserved_word: 0,
             };
             let endpoint = endpoint_of(&key).unwrap();
             assert_eq!(endpoint.remote, Some(remote));
