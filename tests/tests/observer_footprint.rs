@@ -192,7 +192,7 @@ fn attach_and_wait() {
         match Observer::attach(&config(Path::new(&cgroup))) {
             Ok(observer) => {
                 println!("attached {:?}", observer.limitations());
-                sleep(Duration::from_secs(60));
+                sleep(Duration::from_mins(1));
             }
             Err(error) => println!("{error}"),
         }
