@@ -11,6 +11,7 @@ pub mod output;
 pub mod plan;
 pub mod preflight;
 pub mod probe;
+pub mod report;
 pub mod run;
 pub mod secrecy;
 pub mod target;

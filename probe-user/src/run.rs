@@ -10,8 +10,7 @@ use crate::config::sources::{self, Origins, SourceError};
 use crate::config::{Common, PreflightConfig};
 use crate::exit::Exit;
 use crate::output::{Json, Marks, Render, Table};
-use crate::preflight;
-use crate::secrecy;
+use crate::{preflight, report, secrecy};
 
 /// Runs the command that the process's arguments name.
 #[must_use]
@@ -45,6 +44,14 @@ pub fn run() -> Exit {
         Err(error) => return complain(&format!("cannot start: {error}"), Exit::CouldNotMeasure),
     };
     match args.command {
+        Command::Report(args) => {
+            let result = report::run(&args.into(), Marks::of_locale(), &mut io::stdout().lock());
+            match result {
+                Ok(()) => Exit::Pass,
+                Err(error) if error.exit() == Exit::Pass => Exit::Pass,
+                Err(error) => complain(&error, error.exit()),
+            }
+        }
         Command::Preflight(args) => {
             let config = match PreflightConfig::resolve(common, *args, &origins) {
                 Ok(config) => config,

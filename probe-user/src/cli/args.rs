@@ -57,6 +57,8 @@ pub enum Command {
     /// Probe etcd and API servers once and give a verdict; made for preKubeadmCommands
     #[command(after_help = EXIT_CODES)]
     Preflight(Box<PreflightArgs>),
+    /// Put saved measurements together: quantiles, histograms and a page with plots
+    Report(ReportArgs),
 }
 
 /// `joinprobe preflight`.
@@ -152,6 +154,20 @@ pub struct PreflightArgs {
     /// Format of the result on standard output
     #[arg(short, long, value_enum, default_value_t = OutputFormat::Table, help_heading = "Output")]
     pub output: OutputFormat,
+}
+
+/// `joinprobe report`.
+#[derive(Debug, clap::Args)]
+pub struct ReportArgs {
+    /// Files that `--hlog` or `-o json` wrote, of one node or many; `-` is standard input
+    #[arg(value_name = "FILE", required = true)]
+    pub files: Vec<PathBuf>,
+    /// Keep apart what different nodes measured of one target
+    #[arg(long)]
+    pub per_node: bool,
+    /// Write one self-contained page with plots
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
 }
 
 /// A result format.

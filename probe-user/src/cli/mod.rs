@@ -6,4 +6,4 @@ pub mod log;
 pub mod progress;
 pub mod signal;
 
-pub use args::{Args, ColorChoice, Command, GlobalArgs, OutputFormat, PreflightArgs};
+pub use args::{Args, ColorChoice, Command, GlobalArgs, OutputFormat, PreflightArgs, ReportArgs};

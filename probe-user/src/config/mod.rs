@@ -1,11 +1,13 @@
 //! The resolved configuration: what the rest of the program sees of the command line.
 
 mod preflight;
+mod report;
 pub mod sources;
 
 use std::path::PathBuf;
 
 pub use preflight::{Credentials, DiscoveryChoice, PreflightConfig, TimingChoice};
+pub use report::ReportConfig;
 
 use crate::cli::GlobalArgs;
 use crate::discover::Origin;

@@ -213,6 +213,7 @@ mod tests {
                 PreflightConfig::resolve(common, *args, &Origins::default())
                     .map_err(|error| error.to_string())
             }
+            other => panic!("not preflight: {other:?}"),
         }
     }
 

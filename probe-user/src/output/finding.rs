@@ -110,7 +110,7 @@ impl FindingReport {
 
 /// A measure's name in every output.
 #[must_use]
-pub(super) fn measure_name(measure: Measure) -> &'static str {
+pub(crate) fn measure_name(measure: Measure) -> &'static str {
     match measure {
         Measure::Handshake => "handshake",
         Measure::Connect => "connect",

@@ -23,13 +23,6 @@ pub(crate) struct LogTag<'a> {
 impl<'a> LogTag<'a> {
     /// Reads a tag that [`Display`](fmt::Display) wrote; keys it does not know are left out. `None` when a key other
     /// than `phase` is missing.
-    #[cfg_attr(
-        not(test),
-        allow(
-            dead_code,
-            reason = "what reads logs again comes with `joinprobe report`"
-        )
-    )]
     pub(crate) fn parse(text: &'a str) -> Option<Self> {
         let value = |key: &str| {
             text.split(';')

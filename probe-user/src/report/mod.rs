@@ -1,0 +1,45 @@
+//! `joinprobe report`: saved measurements of one node or many, put together.
+
+mod bars;
+mod error;
+mod merge;
+mod read;
+mod record;
+#[cfg(test)]
+mod tests;
+mod text;
+
+use std::io::Write;
+
+pub use error::ReportError;
+
+use self::merge::Merged;
+use self::text::Origin;
+use crate::config::ReportConfig;
+use crate::output::Marks;
+
+/// Reads the files, writes the report to `out`, and the page where one was asked for.
+///
+/// # Errors
+/// See [`ReportError`].
+pub fn run(config: &ReportConfig, marks: Marks, out: &mut dyn Write) -> Result<(), ReportError> {
+    let mut merged = Merged::new(config.per_node);
+    let mut origin = Origin {
+        files: config.files.len(),
+        ..Origin::default()
+    };
+    for path in &config.files {
+        merged.next_file();
+        let contents = read::file(path, |record| merged.add(record))?;
+        if let Some((number, reason)) = contents.first {
+            log::warn!(
+                "{}: {} of its lines could not be read and are left out; line {number}: {reason}",
+                path.display(),
+                contents.unreadable
+            );
+        }
+        origin.verdicts.extend(contents.verdicts);
+    }
+    text::write(&merged, &origin, marks, out)?;
+    Ok(())
+}

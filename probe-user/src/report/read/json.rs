@@ -1,0 +1,144 @@
+//! A JSON line of schema joinprobe/v1.
+
+use std::time::{Duration, SystemTime};
+
+use serde::Deserialize;
+
+use super::hdr;
+use crate::report::record::{Place, Record, Samples, measure_of};
+
+/// What a line holds.
+pub(super) enum Line {
+    /// One interval.
+    Interval { node: String, records: Vec<Record> },
+    /// A whole run; with its intervals in the same file, its samples would be counted twice.
+    Verdict {
+        node: String,
+        time: String,
+        verdict: String,
+        records: Vec<Record>,
+    },
+    /// An event, or a kind of line that came later than this version.
+    Other,
+}
+
+/// The fields that are read; others may be there.
+#[derive(Deserialize)]
+struct Fields {
+    schema: String,
+    kind: String,
+    #[serde(default)]
+    time: String,
+    #[serde(default)]
+    node: String,
+    #[serde(default)]
+    verdict: String,
+    phase: Option<String>,
+    interval_us: Option<u64>,
+    duration_us: Option<u64>,
+    #[serde(default)]
+    targets: Vec<Target>,
+}
+
+#[derive(Deserialize)]
+struct Target {
+    role: String,
+    target: String,
+    #[serde(default)]
+    side: String,
+    #[serde(default)]
+    handshake: Measured,
+    #[serde(default)]
+    path: Measured,
+    #[serde(default)]
+    connect: Measured,
+    #[serde(default)]
+    segment: Measured,
+    #[serde(default)]
+    segment_min: Measured,
+}
+
+#[derive(Default, Deserialize)]
+struct Measured {
+    count: u64,
+    min_us: Option<u64>,
+    max_us: Option<u64>,
+    hdr: Option<String>,
+}
+
+/// Reads one line.
+///
+/// # Errors
+/// One clause saying what is wrong with it.
+pub(super) fn line(text: &str) -> Result<Line, String> {
+    let fields: Fields = serde_json::from_str(text)
+        .map_err(|error| format!("it is no joinprobe record: {error}"))?;
+    if fields.schema != "joinprobe/v1" {
+        return Err(format!(
+            "its schema is `{}`, this version reads joinprobe/v1",
+            fields.schema
+        ));
+    }
+    match fields.kind.as_str() {
+        "interval" => Ok(Line::Interval {
+            records: records(&fields)?,
+            node: fields.node,
+        }),
+        "verdict" => Ok(Line::Verdict {
+            records: records(&fields)?,
+            node: fields.node,
+            time: fields.time,
+            verdict: fields.verdict,
+        }),
+        _ => Ok(Line::Other),
+    }
+}
+
+fn records(fields: &Fields) -> Result<Vec<Record>, String> {
+    let end = humantime::parse_rfc3339_weak(&fields.time)
+        .map_err(|error| format!("its time `{}` is none: {error}", fields.time))?;
+    let length = Duration::from_micros(fields.interval_us.or(fields.duration_us).unwrap_or(0));
+    let start = end.checked_sub(length).unwrap_or(SystemTime::UNIX_EPOCH);
+    let mut records = Vec::new();
+    for target in &fields.targets {
+        for (name, measured) in [
+            ("handshake", &target.handshake),
+            ("path", &target.path),
+            ("connect", &target.connect),
+            ("segment", &target.segment),
+            ("segment_min", &target.segment_min),
+        ] {
+            let (Some(measure), true) = (measure_of(name), measured.count > 0) else {
+                continue;
+            };
+            records.push(Record {
+                place: Place {
+                    measure,
+                    role: target.role.clone(),
+                    target: target.target.clone(),
+                    side: target.side.clone(),
+                    node: fields.node.clone(),
+                },
+                phase: fields.phase.clone(),
+                start,
+                length,
+                samples: samples(measured)?,
+            });
+        }
+    }
+    Ok(records)
+}
+
+fn samples(measured: &Measured) -> Result<Samples, String> {
+    if let Some(hdr) = &measured.hdr {
+        return hdr::decode(hdr).map(Samples::Whole);
+    }
+    match (measured.min_us, measured.max_us) {
+        (Some(min), Some(max)) => Ok(Samples::Extremes {
+            count: measured.count,
+            min,
+            max,
+        }),
+        _ => Err("a measure has samples but no quantiles".to_owned()),
+    }
+}

@@ -1,0 +1,151 @@
+//! Files written by the exporters, read again.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use tempfile::TempDir;
+
+use super::{ReportError, run};
+use crate::config::ReportConfig;
+use crate::exit::Exit;
+use crate::output::{Exporter as _, HistogramLog, JsonLines, Marks, samples};
+
+fn config(files: &[&Path]) -> ReportConfig {
+    ReportConfig {
+        files: files.iter().map(|path| path.to_path_buf()).collect(),
+        per_node: false,
+        html: None,
+    }
+}
+
+fn report(config: &ReportConfig) -> Result<String, ReportError> {
+    let mut out = Vec::new();
+    run(config, Marks::Unicode, &mut out)?;
+    Ok(String::from_utf8(out).unwrap())
+}
+
+/// Two intervals and the verdict, as an interval log and as JSON lines.
+fn files(folder: &TempDir) -> (PathBuf, PathBuf) {
+    let hlog = folder.path().join("rtt.hlog");
+    let json = folder.path().join("out.json");
+    let mut log = HistogramLog::new(&hlog);
+    let mut lines = JsonLines::new(fs::File::create(&json).unwrap());
+    for n in 1..=2 {
+        log.interval(&samples::interval_number(n)).unwrap();
+        lines.interval(&samples::interval_number(n)).unwrap();
+        lines.event(&samples::event()).unwrap();
+    }
+    log.verdict(&samples::verdict()).unwrap();
+    lines.verdict(&samples::verdict()).unwrap();
+    (hlog, json)
+}
+
+#[test]
+fn both_formats_say_the_same_and_nothing_is_counted_twice() {
+    let folder = tempfile::tempdir().unwrap();
+    let (hlog, json) = files(&folder);
+    let table = |text: &str| text[text.find("\nhandshake").unwrap()..].to_owned();
+    let from_log = report(&config(&[&hlog])).unwrap();
+    insta::assert_snapshot!(table(&from_log));
+    let from_json = report(&config(&[&json])).unwrap();
+    assert_eq!(table(&from_json), table(&from_log));
+    assert!(from_json.contains("verdict of cp-4"), "{from_json}");
+    let both = report(&config(&[&hlog, &json])).unwrap();
+    assert_eq!(table(&both), table(&from_log));
+    assert!(both.contains("in more than one file"), "{both}");
+}
+
+#[test]
+fn a_preflights_verdict_alone_is_enough() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("preflight.json");
+    JsonLines::new(fs::File::create(&path).unwrap())
+        .verdict(&samples::verdict())
+        .unwrap();
+    let text = report(&config(&[&path])).unwrap();
+    assert!(text.contains("etcd-client 10.1.0.2:2379"), "{text}");
+}
+
+#[test]
+fn without_the_distribution_quantiles_are_not_made_up() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("cut.json");
+    let mut value = serde_json::to_value(samples::interval()).unwrap();
+    for target in value["targets"].as_array_mut().unwrap() {
+        for measure in ["handshake", "connect", "segment", "segment_min"] {
+            target[measure].as_object_mut().unwrap().remove("hdr");
+        }
+    }
+    fs::write(&path, value.to_string()).unwrap();
+    let text = report(&config(&[&path])).unwrap();
+    assert!(text.contains("came without their distribution"), "{text}");
+    let row = text
+        .lines()
+        .find(|line| line.contains("etcd-client 10"))
+        .unwrap();
+    assert!(
+        row.split_whitespace().filter(|word| *word == "-").count() == 3,
+        "{row}"
+    );
+}
+
+#[test]
+fn half_a_line_at_the_end_costs_only_itself() {
+    let folder = tempfile::tempdir().unwrap();
+    let (hlog, json) = files(&folder);
+    for path in [hlog, json] {
+        let whole = fs::read(&path).unwrap();
+        fs::write(&path, &whole[..whole.len() - 60]).unwrap();
+        assert!(report(&config(&[&path])).is_ok());
+    }
+}
+
+#[test]
+fn bad_files_get_one_sentence_and_code_2() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("bad");
+    let wrong_schema = r#"{"schema":"other/v1","kind":"interval"}"#;
+    let no_time = r#"{"schema":"joinprobe/v1","kind":"interval","time":"yesterday"}"#;
+    let bomb = format!("{{\"a\":{}1{}}}", "[".repeat(100_000), "]".repeat(100_000));
+    for (bytes, reason) in [
+        (&b""[..], "no interval"),
+        (b"\n\n", "no interval"),
+        (b"#only a comment\n", "no interval"),
+        (b"\x7fELF\x02\x01\xff\xfe", "not text"),
+        (b"hello\n", "no line of an interval log"),
+        (b"{}\n", "no joinprobe record"),
+        (b"{\"schema\":1}", "no joinprobe record"),
+        (wrong_schema.as_bytes(), "reads joinprobe/v1"),
+        (no_time.as_bytes(), "yesterday"),
+        (bomb.as_bytes(), "no joinprobe record"),
+        (b"Tag=A,1.0,1.0,1.0,HISTFAAA\n", "tag"),
+        (b"1.0,1.0,1.0,HISTFAAA\n", "tag"),
+        (
+            b"Tag=node=a;role=b;target=c;side=d;measure=e,1.0,1.0,1.0,x\n",
+            "no measure e",
+        ),
+        (
+            b"Tag=node=a;role=b;target=c;side=d;measure=path,1.0,1.0,1.0,x\n",
+            "base64",
+        ),
+        (
+            b"Tag=node=a;role=b;target=c;side=d;measure=path,18446744073709551615.0,1.0,1.0,x\n",
+            "out of range",
+        ),
+    ] {
+        fs::write(&path, bytes).unwrap();
+        let error = report(&config(&[&path])).unwrap_err();
+        assert_eq!(error.exit(), Exit::Usage);
+        let text = error.to_string();
+        assert!(
+            text.contains(reason) && text.contains("bad"),
+            "{reason}: {text}"
+        );
+        assert!(!text.contains('\n'), "{text}");
+    }
+    for path in [folder.path(), Path::new("/no/such/file")] {
+        let error = report(&config(&[path])).unwrap_err();
+        assert_eq!(error.exit(), Exit::Usage);
+        assert!(error.to_string().contains("cannot read"), "{error}");
+    }
+}

@@ -1,0 +1,176 @@
+//! The report for people.
+
+use std::io::{self, Write};
+
+use super::bars;
+use super::merge::{Merged, Sum};
+use super::read::Verdict;
+use super::record::Place;
+use crate::output::{Marks, Timestamp, measure_name};
+
+/// What was read beside the measurements.
+#[derive(Debug, Default)]
+pub(super) struct Origin {
+    pub(super) files: usize,
+    pub(super) verdicts: Vec<Verdict>,
+}
+
+/// What a measure is, in a few words.
+pub(super) fn meaning(place: &Place) -> &'static str {
+    match measure_name(place.measure) {
+        "handshake" => "SYN to SYN-ACK: the network alone",
+        "path" => "joinprobe's own paced segments: the network alone",
+        "connect" => "connect() to ESTABLISHED, SYN retransmissions included",
+        "segment" => "all observed segments: with the peer's delayed ACK and thinking time",
+        _ => "smallest segment RTT of each connection and interval: close to the network alone",
+    }
+}
+
+/// A target's name with what tells it apart from others of the same address.
+pub(super) fn name(place: &Place) -> String {
+    let mut name = format!("{} {}", place.role, place.target);
+    if place.side != "client" {
+        name = format!("{name} ({} side)", place.side);
+    }
+    if !place.node.is_empty() {
+        name = format!("{} -> {name}", place.node);
+    }
+    // The file may hold anything; a terminal obeys control characters.
+    name.chars()
+        .map(|c| if c.is_control() { '?' } else { c })
+        .collect()
+}
+
+/// Microseconds as people read them, to three digits.
+pub(super) fn duration(micros: u64) -> String {
+    #[allow(clippy::cast_precision_loss, reason = "shown to three digits")]
+    let ms = micros as f64 / 1e3;
+    match micros {
+        0..1_000 => format!("{micros} us"),
+        1_000..10_000 => format!("{ms:.2} ms"),
+        10_000..100_000 => format!("{ms:.1} ms"),
+        100_000..10_000_000 => format!("{ms:.0} ms"),
+        _ => format!("{:.1} s", ms / 1e3),
+    }
+}
+
+/// Writes the report.
+///
+/// # Errors
+/// Those of `out`.
+pub(super) fn write(
+    merged: &Merged,
+    origin: &Origin,
+    marks: Marks,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    head(merged, origin, out)?;
+    let width = merged
+        .groups
+        .iter()
+        .flat_map(|(place, group)| {
+            let phases = group.phases.keys().map(|phase| phase.chars().count() + 8);
+            phases.chain([name(place).chars().count()])
+        })
+        .max()
+        .unwrap_or(0);
+    let mut measure = None;
+    for (place, group) in &merged.groups {
+        if measure != Some(place.measure) {
+            measure = Some(place.measure);
+            writeln!(out, "\n{}: {}", measure_name(place.measure), meaning(place))?;
+            let [n, min, p50, p90, p99, max] = ["n", "min", "p50", "p90", "p99", "max"];
+            writeln!(
+                out,
+                "  {:width$} {n:>9} {min:>9} {p50:>9} {p90:>9} {p99:>9} {max:>9}",
+                ""
+            )?;
+        }
+        row(out, &name(place), width, &group.total)?;
+        for (phase, sum) in &group.phases {
+            row(out, &format!("  phase {phase}"), width, sum)?;
+        }
+    }
+    for (title, sum) in by_role(merged) {
+        bars::write(&title, &sum.distribution, marks, out)?;
+    }
+    out.flush()
+}
+
+fn head(merged: &Merged, origin: &Origin, out: &mut dyn Write) -> io::Result<()> {
+    let plural = if origin.files == 1 { "" } else { "s" };
+    let nodes: Vec<&str> = merged.nodes.iter().map(String::as_str).collect();
+    write!(
+        out,
+        "{} file{plural}, node {}",
+        origin.files,
+        nodes.join(", ")
+    )?;
+    if let Some((start, end)) = merged.span {
+        write!(out, ", {} to {}", Timestamp(start), Timestamp(end))?;
+    }
+    writeln!(out)?;
+    for verdict in &origin.verdicts {
+        let Verdict {
+            node,
+            time,
+            verdict,
+        } = verdict;
+        writeln!(out, "verdict of {node} at {time}: {verdict}")?;
+    }
+    if merged.duplicates > 0 {
+        writeln!(
+            out,
+            "{} measurements were in more than one file and are counted once",
+            merged.duplicates
+        )?;
+    }
+    let beside: u64 = merged
+        .groups
+        .values()
+        .filter_map(|group| group.total.beside)
+        .map(|(count, ..)| count)
+        .sum();
+    if beside > 0 {
+        writeln!(
+            out,
+            "{beside} samples came without their distribution (no `hdr` field): they count in n, min and max, not in quantiles"
+        )?;
+    }
+    Ok(())
+}
+
+fn row(out: &mut dyn Write, name: &str, width: usize, sum: &Sum) -> io::Result<()> {
+    let quantile = |quantile| sum.quantile(quantile).map_or("-".to_owned(), duration);
+    let (min, max) = sum.extremes().unwrap_or_default();
+    let (p50, p90, p99) = (quantile(0.5), quantile(0.9), quantile(0.99));
+    writeln!(
+        out,
+        "  {name:width$} {:>9} {:>9} {p50:>9} {p90:>9} {p99:>9} {:>9}",
+        sum.count(),
+        duration(min),
+        duration(max)
+    )
+}
+
+/// Every measure of every role, its targets put together.
+fn by_role(merged: &Merged) -> Vec<(String, Sum)> {
+    let mut sums: Vec<(String, Sum)> = Vec::new();
+    for (place, group) in &merged.groups {
+        let side = if place.side == "client" {
+            ""
+        } else {
+            ", server side"
+        };
+        let title = format!("{} of {}{side}", measure_name(place.measure), place.role);
+        let samples = super::record::Samples::Whole(group.total.distribution.clone());
+        if let Some((_, sum)) = sums.iter_mut().find(|(known, _)| *known == title) {
+            sum.add(&samples);
+        } else {
+            let mut sum = Sum::default();
+            sum.add(&samples);
+            sums.push((title, sum));
+        }
+    }
+    sums
+}
