@@ -1,6 +1,6 @@
 //! What the observer costs others, and what it leaves behind.
 
-use std::io::{Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -185,13 +185,40 @@ fn a_transfer_on_another_port_costs_no_run_per_segment() -> Result<()> {
     })?
 }
 
+#[test]
+fn without_a_mounted_hierarchy_a_private_one_serves() -> Result<()> {
+    let Some(_turn) = take_turn(&["bpftool", "unshare"])? else {
+        return Ok(());
+    };
+    // A mount namespace in which the hierarchy is mounted nowhere, as on hosts with cgroup v1 only.
+    let mut command = Command::new("unshare");
+    command
+        .args(["--mount", "--propagation", "private", "sh", "-c"])
+        .arg("umount -a -l -t cgroup2 && exec \"$0\" \"$@\"")
+        .arg(std::env::current_exe()?);
+    let mut child = attach_in_child(command, Path::new(""))?;
+    let mut line = String::new();
+    let mut output = BufReader::new(child.stdout.take().context("no output")?);
+    while !line.contains("attached") && output.read_line(&mut line)? > 0 {}
+    let objects = BpfObjects::of(child.id());
+    child.kill()?;
+    child.wait()?;
+    assert!(line.contains("attached Private"), "{line}");
+    assert!(!objects?.links.is_empty());
+    Ok(())
+}
+
 /// Not a test of its own: what the tests above start as a process.
 #[test]
 fn attach_and_wait() {
     if let Some(cgroup) = std::env::var_os(CHILD) {
         match Observer::attach(&config(Path::new(&cgroup))) {
             Ok(observer) => {
-                println!("attached {:?}", observer.limitations());
+                println!(
+                    "attached {:?} {:?}",
+                    observer.hierarchy(),
+                    observer.limitations()
+                );
                 sleep(Duration::from_mins(1));
             }
             Err(error) => println!("{error}"),
@@ -219,7 +246,7 @@ fn with_capabilities(capabilities: &str) -> Result<Command> {
 fn config(cgroup: &Path) -> ObserverConfig {
     ObserverConfig {
         ports: vec![(2379, Role::EtcdClient)],
-        cgroup: Some(cgroup.to_owned()),
+        cgroup: (cgroup != Path::new("")).then(|| cgroup.to_owned()),
         events: true,
         ..ObserverConfig::default()
     }

@@ -3,36 +3,47 @@
 use std::io;
 
 use aya_log::EbpfLogger;
+use tokio::io::unix::AsyncFd;
 
+use super::error::AttachError;
 use super::wait;
 
-/// Writes the kernel side's debug lines to the log as they come; see [`KernelLog::run`].
+/// The kernel side's logger: it writes what the kernel sends to the log of this process.
+pub(super) type Logger = EbpfLogger<&'static dyn log::Log>;
+
+/// Makes the logger of a loaded object.
+pub(super) fn logger(ebpf: &mut aya::Ebpf) -> Result<Logger, AttachError> {
+    EbpfLogger::init(ebpf).map_err(|error| AttachError::Object(error.to_string()))
+}
+
+/// Writes the kernel side's debug lines to the log as they come; see [`KernelLog::forward`].
 pub struct KernelLog {
-    logger: EbpfLogger<&'static dyn log::Log>,
+    logger: AsyncFd<Logger>,
 }
 
 impl KernelLog {
-    pub(super) fn new(ebpf: &mut aya::Ebpf) -> Result<Self, aya_log::Error> {
+    /// Must be called inside the runtime.
+    pub(super) fn new(logger: Logger) -> io::Result<Self> {
         Ok(Self {
-            logger: EbpfLogger::init(ebpf)?,
+            logger: wait::readable(logger)?,
         })
     }
 
-    /// Forwards lines until it is dropped.
+    /// Forwards lines until it is dropped. No line is lost by that: the next call, or [`KernelLog::flush`], goes on.
     ///
     /// # Errors
     /// The runtime cannot wait for the ring buffer.
-    pub async fn run(self) -> io::Result<()> {
-        let mut logger = wait::readable(self.logger)?;
+    pub async fn forward(&mut self) -> io::Result<()> {
         loop {
-            let mut ready = logger.readable_mut().await?;
-            ready.get_inner_mut().flush();
+            let mut ready = self.logger.readable_mut().await?;
             ready.clear_ready();
+            // What comes during the flush makes the descriptor readable anew.
+            ready.get_inner_mut().flush();
         }
     }
 
     /// Forwards the lines that have come so far.
     pub fn flush(&mut self) {
-        self.logger.flush();
+        self.logger.get_mut().flush();
     }
 }

@@ -1,5 +1,6 @@
 //! The running observer.
 
+use std::io;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 
@@ -16,7 +17,7 @@ use super::error::{AttachError, ReadError};
 use super::events::EventStream;
 use super::features::Features;
 use super::kernel::Kernel;
-use super::kernel_log::KernelLog;
+use super::kernel_log::{self, KernelLog};
 use super::mapped::MappedCells;
 use super::own::OwnProbes;
 use super::stats::{self, ObserverStats, RttSource};
@@ -47,7 +48,7 @@ pub struct Observer {
     features: Features,
     kernel: Kernel,
     events: Option<RingBuf<MapData>>,
-    kernel_log: Option<KernelLog>,
+    kernel_log: Option<kernel_log::Logger>,
     own_slots: u32,
 }
 
@@ -72,9 +73,7 @@ impl Observer {
             None
         };
         let kernel_log = if features.kernel_log {
-            let log = KernelLog::new(&mut ebpf)
-                .map_err(|error| AttachError::Object(error.to_string()))?;
-            Some(log)
+            Some(kernel_log::logger(&mut ebpf)?)
         } else {
             None
         };
@@ -223,13 +222,16 @@ impl Observer {
     ///
     /// # Errors
     /// The runtime cannot wait for the ring buffer.
-    pub fn events(&mut self) -> std::io::Result<Option<EventStream>> {
+    pub fn events(&mut self) -> io::Result<Option<EventStream>> {
         self.events.take().map(EventStream::new).transpose()
     }
 
-    /// The kernel side's debug lines; `None` if they are off or were taken before.
-    pub fn kernel_log(&mut self) -> Option<KernelLog> {
-        self.kernel_log.take()
+    /// The kernel side's debug lines; `None` if they are off or were taken before. Must be called inside the runtime.
+    ///
+    /// # Errors
+    /// The runtime cannot wait for the ring buffer.
+    pub fn kernel_log(&mut self) -> io::Result<Option<KernelLog>> {
+        self.kernel_log.take().map(KernelLog::new).transpose()
     }
 
     /// Ids of the loaded programs, for tests and diagnostics.
@@ -262,7 +264,7 @@ fn slots_error(error: MapError) -> ReadError {
         what: "read the table of observed addresses",
         error: match error {
             MapError::SyscallError(error) => error.io_error,
-            other => std::io::Error::other(other.to_string()),
+            other => io::Error::other(other.to_string()),
         },
     }
 }

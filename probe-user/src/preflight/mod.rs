@@ -14,7 +14,7 @@ use tokio::time::Instant;
 pub use error::PreflightError;
 pub use memory::Memory;
 
-use crate::bpf::{Observer, ObserverConfig};
+use crate::bpf::{KernelLog, Observer, ObserverConfig};
 use crate::cli::progress::Progress;
 use crate::cli::signal;
 use crate::config::PreflightConfig;
@@ -61,15 +61,26 @@ pub async fn run(config: &PreflightConfig) -> Result<Outcome, PreflightError> {
     let mut observer = Observer::attach(&observer_config(config, &plan))?;
     let attached = Memory::of_this_process();
     log::info!("attached to {}", observer.hierarchy().path().display());
+    for limitation in observer.limitations() {
+        log::warn!("{limitation}");
+    }
+    let mut kernel_log = observer.kernel_log().unwrap_or_else(|error| {
+        log::warn!("no lines of the kernel side: {error}");
+        None
+    });
     let progress = Progress::start(format!("probing {} targets", plan.targets.len()));
     let mut rounds = Rounds::new(config, &plan, started);
     tokio::select! {
         () = rounds.run(&mut observer) => {}
+        () = forward(&mut kernel_log) => {}
         signal = signal::interrupted() => {
             return Err(signal.map_or_else(PreflightError::Signals, PreflightError::Interrupted));
         }
     }
     drop(progress);
+    if let Some(log) = &mut kernel_log {
+        log.flush();
+    }
     let measured = rounds.measurements(&observer);
     let verdict = judge::run(config, &plan, &measured);
     let observer = observer_report(&observer, attached);
@@ -93,6 +104,16 @@ pub async fn run(config: &PreflightConfig) -> Result<Outcome, PreflightError> {
             &plan,
         ),
     })
+}
+
+/// Passes the kernel side's lines on, for ever.
+async fn forward(kernel_log: &mut Option<KernelLog>) {
+    if let Some(log) = kernel_log
+        && let Err(error) = log.forward().await
+    {
+        log::warn!("no more lines of the kernel side: {error}");
+    }
+    std::future::pending::<()>().await;
 }
 
 /// Says of each target where it was found.
