@@ -208,13 +208,11 @@ mod tests {
         let all = ["joinprobe", "preflight"].iter().chain(arguments);
         let args = Args::try_parse_from(all).map_err(|error| error.to_string())?;
         let common = Common::resolve(&args.global);
-        match args.command {
-            Command::Preflight(args) => {
-                PreflightConfig::resolve(common, *args, &Origins::default())
-                    .map_err(|error| error.to_string())
-            }
-            other => panic!("not preflight: {other:?}"),
-        }
+        let Command::Preflight(args) = args.command else {
+            panic!("not preflight");
+        };
+        PreflightConfig::resolve(common, *args, &Origins::default())
+            .map_err(|error| error.to_string())
     }
 
     #[test]

@@ -35,11 +35,10 @@ fn preflight(
     file: Option<&str>,
 ) -> (Box<crate::cli::PreflightArgs>, Origins) {
     let (args, origins) = completed(typed, variables, file).unwrap();
-    match args.command {
-        crate::cli::Command::Preflight(args) => (args, origins),
-        #[allow(unreachable_patterns, reason = "there are more commands than this one")]
-        other => panic!("{other:?}"),
-    }
+    let crate::cli::Command::Preflight(args) = args.command else {
+        panic!("not preflight");
+    };
+    (args, origins)
 }
 
 #[test]
