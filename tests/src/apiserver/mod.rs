@@ -5,6 +5,7 @@ mod serve;
 
 use std::collections::HashMap;
 use std::net::{SocketAddr, TcpListener};
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 
@@ -25,12 +26,16 @@ pub struct Request {
     pub path: String,
     /// Whether it carried an `Authorization` header.
     pub authorized: bool,
+    /// Subject of the client certificate it came with, if that was signed by the cluster's CA.
+    pub client: Option<String>,
 }
 
 /// Shared between the server's thread and its owner.
 #[derive(Debug, Default)]
 struct State {
     answers: HashMap<String, Answer>,
+    /// For clients that showed a certificate or a token.
+    known: HashMap<String, Answer>,
     requests: Vec<Request>,
 }
 
@@ -43,7 +48,8 @@ pub struct ApiServer {
 }
 
 impl ApiServer {
-    /// Listens on these addresses of a namespace and serves HTTP/1.1 and HTTP/2 over TLS. `/readyz`, `/livez`,
+    /// Listens on these addresses of a namespace and serves HTTP/1.1 and HTTP/2 over TLS. Client certificates that
+    /// `client_ca` signed are asked for and not insisted on, as by the real one. `/readyz`, `/livez`,
     /// `/healthz` and `/version` answer 200; everything else is forbidden, as for `system:anonymous`.
     ///
     /// # Errors
@@ -52,8 +58,9 @@ impl ApiServer {
         namespace: &Namespace,
         addresses: &[SocketAddr],
         certificate: &Pair,
+        client_ca: &Path,
     ) -> Result<Self> {
-        let tls = serve::tls_config(certificate)?;
+        let tls = serve::tls_config(certificate, client_ca)?;
         let listen = |address: &SocketAddr| -> Result<TcpListener> {
             let listener = namespace
                 .enter(|| TcpListener::bind(address))?
@@ -64,6 +71,7 @@ impl ApiServer {
         let listeners = addresses.iter().map(listen).collect::<Result<Vec<_>>>()?;
         let state = Arc::new(Mutex::new(State {
             answers: answer::of_a_ready_server(),
+            known: HashMap::new(),
             requests: Vec::new(),
         }));
         let (stop, stopped) = oneshot::channel();
@@ -86,6 +94,11 @@ impl ApiServer {
     /// Changes the answer for a path.
     pub fn answer(&self, path: &str, answer: Answer) {
         self.state().answers.insert(path.to_owned(), answer);
+    }
+
+    /// Changes the answer for a path to clients that show a certificate or a token; others stay forbidden.
+    pub fn answer_known(&self, path: &str, answer: Answer) {
+        self.state().known.insert(path.to_owned(), answer);
     }
 
     /// Everything it was asked so far.

@@ -88,6 +88,7 @@ impl LabBuilder {
                 apiserver_node.at_v6(APISERVER_PORT),
             ],
             &pki.apiserver(&apiserver_node.identity())?,
+            &pki.kubernetes.pair.cert,
         )?;
         let etcd = EtcdCluster::start(&member_nodes, &pki, &folder.path().join("etcd"))?;
         let lab = Lab {
