@@ -2,6 +2,7 @@
 
 mod bars;
 mod error;
+mod html;
 mod merge;
 mod read;
 mod record;
@@ -39,6 +40,13 @@ pub fn run(config: &ReportConfig, marks: Marks, out: &mut dyn Write) -> Result<(
             );
         }
         origin.verdicts.extend(contents.verdicts);
+    }
+    if let Some(path) = &config.html {
+        let page = html::page(&merged, &origin)?;
+        std::fs::write(path, page).map_err(|error| ReportError::Unwritable {
+            path: path.clone(),
+            error,
+        })?;
     }
     text::write(&merged, &origin, marks, out)?;
     Ok(())

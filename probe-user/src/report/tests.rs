@@ -101,6 +101,43 @@ fn half_a_line_at_the_end_costs_only_itself() {
 }
 
 #[test]
+fn the_page_needs_nothing_but_itself() {
+    let folder = tempfile::tempdir().unwrap();
+    let (hlog, _) = files(&folder);
+    let evil = fs::read_to_string(&hlog)
+        .unwrap()
+        .replace("node=cp-4", "node=<script>alert(1)</script>&\u{1b}[2J");
+    fs::write(&hlog, evil).unwrap();
+    let page = folder.path().join("report.html");
+    let text = report(&ReportConfig {
+        html: Some(page.clone()),
+        per_node: true,
+        ..config(&[&hlog])
+    })
+    .unwrap();
+    assert!(
+        !text[text.find("\nhandshake").unwrap()..].contains('\u{1b}'),
+        "{text}"
+    );
+    let html = fs::read_to_string(&page).unwrap();
+    assert!(html.contains("&lt;script&gt;") && !html.contains("<script"));
+    // Four measures, two charts each.
+    assert_eq!(html.matches("<svg").count(), 8);
+    for outside in ["src=", "href=", "url(", "@import"] {
+        assert!(!html.contains(outside), "{outside}");
+    }
+    // A name space is no resource.
+    let addresses = html.matches("http").count();
+    let name_spaces = html.matches("http://www.w3.org/2000/svg").count();
+    assert_eq!(addresses, name_spaces + html.matches("http-equiv").count());
+    let nowhere = ReportConfig {
+        html: Some("/no/such/folder/x.html".into()),
+        ..config(&[&hlog])
+    };
+    assert_eq!(report(&nowhere).unwrap_err().exit(), Exit::Usage);
+}
+
+#[test]
 fn bad_files_get_one_sentence_and_code_2() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("bad");

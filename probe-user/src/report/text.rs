@@ -35,8 +35,12 @@ pub(super) fn name(place: &Place) -> String {
     if !place.node.is_empty() {
         name = format!("{} -> {name}", place.node);
     }
-    // The file may hold anything; a terminal obeys control characters.
-    name.chars()
+    clean(&name)
+}
+
+/// Text without control characters: the file may hold anything, and a terminal obeys them.
+fn clean(text: &str) -> String {
+    text.chars()
         .map(|c| if c.is_control() { '?' } else { c })
         .collect()
 }
@@ -88,7 +92,7 @@ pub(super) fn write(
         }
         row(out, &name(place), width, &group.total)?;
         for (phase, sum) in &group.phases {
-            row(out, &format!("  phase {phase}"), width, sum)?;
+            row(out, &clean(&format!("  phase {phase}")), width, sum)?;
         }
     }
     for (title, sum) in by_role(merged) {
@@ -99,7 +103,7 @@ pub(super) fn write(
 
 fn head(merged: &Merged, origin: &Origin, out: &mut dyn Write) -> io::Result<()> {
     let plural = if origin.files == 1 { "" } else { "s" };
-    let nodes: Vec<&str> = merged.nodes.iter().map(String::as_str).collect();
+    let nodes: Vec<String> = merged.nodes.iter().map(|node| clean(node)).collect();
     write!(
         out,
         "{} file{plural}, node {}",
@@ -116,7 +120,8 @@ fn head(merged: &Merged, origin: &Origin, out: &mut dyn Write) -> io::Result<()>
             time,
             verdict,
         } = verdict;
-        writeln!(out, "verdict of {node} at {time}: {verdict}")?;
+        let line = format!("verdict of {node} at {time}: {verdict}");
+        writeln!(out, "{}", clean(&line))?;
     }
     if merged.duplicates > 0 {
         writeln!(
@@ -162,7 +167,11 @@ fn by_role(merged: &Merged) -> Vec<(String, Sum)> {
         } else {
             ", server side"
         };
-        let title = format!("{} of {}{side}", measure_name(place.measure), place.role);
+        let title = format!(
+            "{} of {}{side}",
+            measure_name(place.measure),
+            clean(&place.role)
+        );
         let samples = super::record::Samples::Whole(group.total.distribution.clone());
         if let Some((_, sum)) = sums.iter_mut().find(|(known, _)| *known == title) {
             sum.add(&samples);
