@@ -53,6 +53,7 @@ pub(crate) const LAB: &[Need] = &[
 /// What the tests need beyond it.
 pub(crate) const TESTS: &[Need] = &[
     install("bpftool", &["bpftool", "linux-tools-generic"]),
+    install("openssl", &["openssl"]),
     install("setpriv", &["util-linux"]),
     install("openssl", &["openssl"]),
     unpack_only("etcdctl", &["etcd-client"]),

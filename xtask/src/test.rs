@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use anyhow::{Result, ensure};
 
+use crate::build_ebpf;
 use crate::packages::{self, LAB, TESTS};
 use crate::privilege::{as_root, has_sudo, inherited, is_root};
 use crate::workspace::{cargo, finish, joinprobe, say};
@@ -30,6 +31,8 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     if args.only.is_none() {
         say("formatting");
         finish(cargo("fmt")?.args(["--all", "--check"]))?;
+        say("the eBPF object's source");
+        build_ebpf::check_source()?;
         say("lints");
         finish(cargo("clippy")?.args(["--all-targets", "--", "--deny", "warnings"]))?;
     }

@@ -6,6 +6,7 @@
 
 mod flow;
 mod recording;
+mod sent;
 
 use std::io::{BufRead, BufReader, Read};
 use std::net::{Ipv4Addr, UdpSocket};
@@ -19,8 +20,9 @@ use rustix::net::netdevice::name_to_index;
 use rustix::net::sockopt::set_ip_multicast_if_with_ifindex;
 use rustix::process::{Pid, Signal, kill_process};
 
-pub use flow::{Flow, SentSegment, Side};
+pub use flow::{Flow, Side};
 pub use recording::{Packet, Recording};
+pub use sent::SentSegment;
 
 use crate::netns::Namespace;
 use crate::programs::command;

@@ -68,7 +68,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
 }
 
 /// Fails unless the recorded hashes are those of the source and the object at hand.
-fn check_source() -> Result<()> {
+pub(crate) fn check_source() -> Result<()> {
     let recorded = Provenance::read(&workspace::path(PROVENANCE))?;
     let source = source::hash()?;
     ensure!(
