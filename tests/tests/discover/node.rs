@@ -1,6 +1,7 @@
 //! The files of a node, in a folder of their own.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -100,12 +101,11 @@ pub(crate) fn ca_hash(certificate: &Path) -> Result<String> {
     let der = CertificateDer::from_pem_file(certificate)?;
     let (_, parsed) = X509Certificate::from_der(&der)?;
     let digest = ring::digest::digest(&ring::digest::SHA256, parsed.public_key().raw);
-    let digits: String = digest
-        .as_ref()
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect();
-    Ok(format!("sha256:{digits}"))
+    let mut hash = "sha256:".to_owned();
+    for byte in digest.as_ref() {
+        write!(hash, "{byte:02x}")?;
+    }
+    Ok(hash)
 }
 
 pub(crate) fn join_config(lab: &Lab, control_plane: bool) -> Result<String> {

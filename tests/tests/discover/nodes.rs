@@ -1,5 +1,7 @@
 //! Each kind of node finds what it needs.
 
+use std::fmt::Write as _;
+
 use anyhow::{Context, Result, ensure};
 use joinprobe_lab::etcd::{CLIENT_PORT, PEER_PORT};
 use joinprobe_lab::lab::{APISERVER_PORT, Finished};
@@ -190,11 +192,10 @@ fn external_etcd() -> Result<()> {
         return Ok(());
     };
     let lab = Lab::builder().start()?;
-    let endpoints: String = lab
-        .member_nodes
-        .iter()
-        .map(|node| format!("    - https://{}\n", node.at(CLIENT_PORT)))
-        .collect();
+    let mut endpoints = String::new();
+    for node in &lab.member_nodes {
+        writeln!(endpoints, "    - https://{}", node.at(CLIENT_PORT))?;
+    }
     let pki = "/etc/kubernetes/pki/etcd";
     let cluster = format!(
         "---\napiVersion: kubeadm.k8s.io/v1beta4\nkind: ClusterConfiguration\ncontrolPlaneEndpoint: {}\netcd:\n  \

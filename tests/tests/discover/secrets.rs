@@ -89,7 +89,7 @@ fn a_forced_core_dump_is_not_written() -> Result<()> {
     // A process without protection dumps here; otherwise the test would show nothing.
     let mut control = Command::new("sleep");
     control.arg("60");
-    let control = abort(&lab, control, &folder)?;
+    let control = abort(&lab, &control, &folder)?;
     assert!(control.core_dumped(), "no core dumps here: {control:?}");
     for core in std::fs::read_dir(&folder)? {
         std::fs::remove_file(core?.path())?;
@@ -97,14 +97,14 @@ fn a_forced_core_dump_is_not_written() -> Result<()> {
     let mut command = Command::new(binary()?);
     command.args(["preflight", "--timeout", "30s", "--root"]);
     command.arg(&node.root);
-    let status = abort(&lab, command, &folder)?;
+    let status = abort(&lab, &command, &folder)?;
     assert!(!status.core_dumped(), "{status:?}");
     assert_eq!(std::fs::read_dir(&folder)?.count(), 0);
     Ok(())
 }
 
 /// Runs a command with core dumps allowed and aborts it when it has got going.
-fn abort(lab: &Lab, command: Command, folder: &std::path::Path) -> Result<ExitStatus> {
+fn abort(lab: &Lab, command: &Command, folder: &std::path::Path) -> Result<ExitStatus> {
     let mut shell = Command::new("sh");
     shell
         .args(["-c", "ulimit -c unlimited; exec \"$@\"", "sh"])
