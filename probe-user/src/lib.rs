@@ -17,3 +17,4 @@ pub mod secrecy;
 pub mod target;
 pub mod tls;
 pub mod verdict;
+pub mod watch;

@@ -7,10 +7,10 @@ use clap::{CommandFactory as _, FromArgMatches as _};
 
 use crate::cli::{Args, ColorChoice, Command, OutputFormat};
 use crate::config::sources::{self, Origins, SourceError};
-use crate::config::{Common, PreflightConfig};
+use crate::config::{Common, PreflightConfig, WatchConfig};
 use crate::exit::Exit;
 use crate::output::{Json, Marks, Render, Table};
-use crate::{preflight, report, secrecy};
+use crate::{preflight, report, secrecy, watch};
 
 /// Runs the command that the process's arguments name.
 #[must_use]
@@ -49,6 +49,16 @@ pub fn run() -> Exit {
             match result {
                 Ok(()) => Exit::Pass,
                 Err(error) if error.exit() == Exit::Pass => Exit::Pass,
+                Err(error) => complain(&error, error.exit()),
+            }
+        }
+        Command::Watch(args) => {
+            let config = match WatchConfig::resolve(common, *args, &origins) {
+                Ok(config) => config,
+                Err(error) => return complain(&error, Exit::Usage),
+            };
+            match runtime.block_on(watch::run(&config, color)) {
+                Ok(exit) => exit,
                 Err(error) => complain(&error, error.exit()),
             }
         }

@@ -8,7 +8,7 @@ use aya::Ebpf;
 use aya::maps::{HashMap, MapData, MapError, RingBuf, Stack};
 use probe_common::cells::{Counter, STRIDE};
 use probe_common::endpoint::{EndpointKey, FIXED_SLOTS, Role, Side, fixed_slot};
-use probe_common::stats::{INTERVAL_CELL, STATS};
+use probe_common::stats::{INTERVAL_CELL, STATS, Stat};
 
 use super::attach;
 use super::cgroup::Hierarchy;
@@ -34,6 +34,20 @@ pub struct Endpoint {
     pub remote: Option<SocketAddr>,
     /// Cookie of the network namespace; 0 while only one is observed or none can be told from another.
     pub netns: u64,
+}
+
+impl Endpoint {
+    /// The order in reports: client side first, by role and address, what shares a slot last.
+    #[must_use]
+    pub fn order(&self) -> impl Ord + use<> {
+        (
+            self.side,
+            self.role,
+            self.remote.is_none(),
+            self.remote,
+            self.netns,
+        )
+    }
 }
 
 /// The attached kernel side. Dropping it detaches; so does the end of the process, however it comes.
@@ -136,10 +150,23 @@ impl Observer {
     /// The table of slots cannot be read.
     pub fn endpoints(&self) -> Result<Vec<(Endpoint, SlotCounts)>, ReadError> {
         let mut found = Vec::new();
+        self.each_endpoint(|endpoint, counts| found.push((endpoint, counts)))?;
+        found.sort_by_key(|(endpoint, _)| endpoint.order());
+        Ok(found)
+    }
+
+    /// Shows every entry of [`Observer::endpoints`] to `visit`, in no order, one at a time: each copy takes 100 KiB.
+    ///
+    /// # Errors
+    /// The table of slots cannot be read.
+    pub fn each_endpoint(
+        &self,
+        mut visit: impl FnMut(Endpoint, SlotCounts),
+    ) -> Result<(), ReadError> {
         for entry in &self.slots {
             let (key, slot) = entry.map_err(slots_error)?;
             if let Some(endpoint) = endpoint_of(&key) {
-                found.push((endpoint, self.read_slot(slot)));
+                visit(endpoint, self.read_slot(slot));
             }
         }
         for role in Role::ALL {
@@ -152,20 +179,11 @@ impl Observer {
                         remote: None,
                         netns: 0,
                     };
-                    found.push((endpoint, counts));
+                    visit(endpoint, counts);
                 }
             }
         }
-        found.sort_by_key(|(endpoint, _)| {
-            (
-                endpoint.side,
-                endpoint.role,
-                endpoint.remote.is_none(),
-                endpoint.remote,
-                endpoint.netns,
-            )
-        });
-        Ok(found)
+        Ok(())
     }
 
     /// Begins the next report interval: the per-connection minimum (`Measure::SegmentMin`) starts anew.
@@ -186,6 +204,12 @@ impl Observer {
         let endpoints = self.slots.keys().filter_map(Result::ok).count();
         let endpoints = u32::try_from(endpoints).unwrap_or(u32::MAX);
         stats::read(&self.stats, self.own_slots.saturating_add(endpoints))
+    }
+
+    /// Events left out by the rate limit so far; [`Observer::stats`] has the rest.
+    #[must_use]
+    pub fn events_suppressed(&self) -> u64 {
+        self.stats.load(Stat::EventsSuppressed as u32)
     }
 
     /// Where RTT samples come from; `None` before the first one.

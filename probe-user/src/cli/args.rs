@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::{Parser, Subcommand, ValueEnum};
 
-use super::duration;
+use super::{WatchArgs, duration};
 
 const EXIT_CODES: &str = "Exit codes:
   0  pass (warnings included)
@@ -59,6 +59,9 @@ pub enum Command {
     Preflight(Box<PreflightArgs>),
     /// Put saved measurements together: quantiles, histograms and a page with plots
     Report(ReportArgs),
+    /// Stay attached and report what talks to etcd and API servers, until a signal or a condition ends it
+    #[command(after_help = EXIT_CODES)]
+    Watch(Box<WatchArgs>),
 }
 
 /// `joinprobe preflight`.

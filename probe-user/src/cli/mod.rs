@@ -3,7 +3,9 @@
 mod args;
 mod duration;
 pub mod log;
+mod observe;
 pub mod progress;
 pub mod signal;
 
 pub use args::{Args, ColorChoice, Command, GlobalArgs, OutputFormat, PreflightArgs, ReportArgs};
+pub use observe::{ObserveArgs, RunArgs, WatchArgs};

@@ -1,11 +1,13 @@
 //! The resolved configuration: what the rest of the program sees of the command line.
 
+mod observe;
 mod preflight;
 mod report;
 pub mod sources;
 
 use std::path::PathBuf;
 
+pub use observe::{ObserveConfig, WatchConfig};
 pub use preflight::{Credentials, DiscoveryChoice, PreflightConfig, TimingChoice};
 pub use report::ReportConfig;
 
@@ -53,6 +55,19 @@ pub enum ConfigError {
         /// Why.
         error: ParseError,
     },
+    /// A watched address without a known role.
+    #[error(
+        "--watch {input}: {reason}; write it as HOST:PORT=ROLE, where ROLE is etcd-client, etcd-peer or apiserver"
+    )]
+    Watch {
+        /// As it was given.
+        input: String,
+        /// What is wrong.
+        reason: String,
+    },
+    /// An output that cannot be.
+    #[error(transparent)]
+    Textfile(#[from] crate::output::BadPath),
     /// Nothing to probe.
     #[error(
         "no targets: name what this node must reach, for example \

@@ -14,6 +14,10 @@ pub struct SlotCounts {
     cells: Vec<u64>,
 }
 
+/// A copy of one slot's cells that is put aside: a few hundred bytes instead of 100 KiB.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CompactCounts(Box<[(u32, u64)]>);
+
 impl Default for SlotCounts {
     fn default() -> Self {
         Self {
@@ -63,6 +67,24 @@ impl SlotCounts {
                 .map(|(now, then)| now.saturating_sub(*then))
                 .collect(),
         }
+    }
+
+    /// The same counts in the room that only those above 0 take.
+    #[must_use]
+    pub fn compact(&self) -> CompactCounts {
+        let counted = (0_u32..).zip(&self.cells).filter(|(_, count)| **count > 0);
+        CompactCounts(counted.map(|(cell, count)| (cell, *count)).collect())
+    }
+
+    /// As [`SlotCounts::since`], for a copy that was put aside.
+    #[must_use]
+    pub fn since_compact(mut self, earlier: &CompactCounts) -> Self {
+        for &(cell, then) in &earlier.0 {
+            if let Some(count) = self.cells.get_mut(cell as usize) {
+                *count = count.saturating_sub(then);
+            }
+        }
+        self
     }
 
     /// The histograms.
@@ -140,5 +162,6 @@ mod tests {
         assert_eq!(between.distributions().path.len(), 1);
         assert_eq!(between.counters().opened, 3);
         assert!(then.since(&now).is_empty());
+        assert_eq!(now.clone().since_compact(&then.compact()), between);
     }
 }

@@ -4,7 +4,7 @@ mod counts;
 
 use std::time::Duration;
 
-pub use counts::SlotCounts;
+pub use counts::{CompactCounts, SlotCounts};
 
 use crate::histogram::{self, Distribution};
 use crate::probe::ProbeReport;

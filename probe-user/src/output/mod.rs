@@ -7,6 +7,7 @@ mod finding;
 mod hlog;
 mod interval;
 mod json;
+mod live;
 mod model;
 mod prometheus;
 #[cfg(test)]
@@ -27,6 +28,7 @@ pub use hlog::HistogramLog;
 pub(crate) use hlog::LogTag;
 pub use interval::{Interval, IntervalReport};
 pub use json::Json;
+pub use live::LiveTable;
 pub use model::{Kind, ObserverReport, Report, Schema};
 pub use prometheus::{BadPath, Listen, Textfile};
 pub use stream::{JsonLines, VerdictOnly};

@@ -7,7 +7,7 @@ use crate::discover::Found;
 use crate::verdict::{Limits, Timing};
 
 /// Limits derived from the cluster's timing, or from etcd's defaults where it is not known.
-pub(super) fn resolve(choice: &TimingChoice) -> Limits {
+pub(crate) fn resolve(choice: &TimingChoice) -> Limits {
     let defaults = Timing::default();
     let name = |found: &Option<Found<Duration>>, default: &str| match found {
         Some(found) => found.origin.to_string(),

@@ -12,6 +12,7 @@ use std::time::{Duration, SystemTime};
 use tokio::time::Instant;
 
 pub use error::PreflightError;
+pub(crate) use limits::resolve as resolve_limits;
 pub use memory::Memory;
 
 use crate::bpf::{KernelLog, Observer, ObserverConfig};
@@ -144,7 +145,8 @@ fn observer_config(config: &PreflightConfig, plan: &Plan) -> ObserverConfig {
     }
 }
 
-fn observer_report(observer: &Observer, attached: Memory) -> ObserverReport {
+/// What is said about the observer in every report.
+pub(crate) fn observer_report(observer: &Observer, attached: Memory) -> ObserverReport {
     let stats = observer.stats();
     ObserverReport {
         kernel: observer.kernel_release().to_owned(),

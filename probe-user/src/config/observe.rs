@@ -1,0 +1,190 @@
+//! `joinprobe watch`, and what `joinprobe run` shares with it, resolved.
+
+use std::net::{SocketAddr, ToSocketAddrs as _};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::sources::Origins;
+use super::{Common, ConfigError, TimingChoice};
+use crate::bpf::{ObserverConfig, Scope};
+use crate::cli::{ObserveArgs, OutputFormat, WatchArgs};
+use crate::discover::Found;
+use crate::exit::Leniency;
+use crate::output::Textfile;
+use crate::target::{Role, RoleName as _, parse};
+use crate::verdict::Join;
+
+/// What a command that stays attached needs to know.
+#[derive(Clone, Debug)]
+pub struct ObserveConfig {
+    /// Settings every command shares.
+    pub common: Common,
+    /// What is observed.
+    pub observer: ObserverConfig,
+    /// What kind of node is joining.
+    pub join: Join,
+    /// Time between reports.
+    pub interval: Duration,
+    /// The cluster's timing.
+    pub timing: TimingChoice,
+    /// What the user made of verdicts that are neither pass nor fail.
+    pub leniency: Leniency,
+    /// Format of the reports.
+    pub output: OutputFormat,
+    /// Where metrics are served.
+    pub listen: Option<SocketAddr>,
+    /// Where metrics are written for node_exporter; ends in `.prom`.
+    pub textfile: Option<PathBuf>,
+    /// Where the interval log is appended.
+    pub hlog: Option<PathBuf>,
+}
+
+/// Everything a watch needs to know.
+#[derive(Clone, Debug)]
+pub struct WatchConfig {
+    /// What `run` needs too.
+    pub observe: ObserveConfig,
+    /// When it ends by itself.
+    pub duration: Option<Duration>,
+    /// The file whose appearance ends it.
+    pub until_file: Option<PathBuf>,
+    /// The verdict becomes the exit code.
+    pub fail_on_verdict: bool,
+}
+
+impl WatchConfig {
+    /// Resolves the arguments.
+    ///
+    /// # Errors
+    /// Wrong usage; exit code 2.
+    pub fn resolve(
+        common: Common,
+        args: WatchArgs,
+        origins: &Origins,
+    ) -> Result<Self, ConfigError> {
+        Ok(Self {
+            duration: args.duration.into_iter().chain(args.max_duration).min(),
+            until_file: args.until_file,
+            fail_on_verdict: args.fail_on_verdict,
+            observe: ObserveConfig::resolve(common, args.observe, origins)?,
+        })
+    }
+}
+
+impl ObserveConfig {
+    /// Resolves the arguments.
+    ///
+    /// # Errors
+    /// Wrong usage; exit code 2.
+    pub fn resolve(
+        common: Common,
+        args: ObserveArgs,
+        origins: &Origins,
+    ) -> Result<Self, ConfigError> {
+        if let (Some(heartbeat), Some(election)) = (args.etcd_heartbeat, args.etcd_election)
+            && election < 5 * heartbeat
+        {
+            return Err(ConfigError::Contradiction(format!(
+                "--etcd-election {election:?} is less than five times --etcd-heartbeat {heartbeat:?}, which etcd \
+                 refuses to start with: check both against the cluster's etcd manifest"
+            )));
+        }
+        if let Some(path) = &args.textfile {
+            Textfile::new(path)?;
+        }
+        let observer = ObserverConfig {
+            ports: ports(&args)?,
+            addresses: addresses(&args.watch)?,
+            scope: if args.all_namespaces {
+                Scope::AllNamespaces
+            } else {
+                Scope::OwnNamespace
+            },
+            max_targets: args.max_targets,
+            own_only: false,
+            events: true,
+            kernel_log: common.bpf_log,
+            cgroup: common.cgroup.clone(),
+        };
+        let found =
+            |value: Option<Duration>, name| value.map(|value| Found::new(value, origins.of(name)));
+        Ok(Self {
+            common,
+            observer,
+            join: if args.worker {
+                Join::Worker
+            } else {
+                Join::ControlPlane
+            },
+            interval: args.interval,
+            timing: TimingChoice {
+                heartbeat: found(args.etcd_heartbeat, "etcd-heartbeat"),
+                election: found(args.etcd_election, "etcd-election"),
+            },
+            leniency: Leniency {
+                strict: args.strict,
+                allow_inconclusive: args.allow_inconclusive,
+                warn_only: false,
+            },
+            output: args.output,
+            listen: args.listen,
+            textfile: args.textfile,
+            hlog: args.hlog,
+        })
+    }
+
+    /// The port that stands for a role where an address does not.
+    #[must_use]
+    pub fn port_of(&self, role: Role) -> u16 {
+        let watched = self.observer.ports.iter().find(|(_, known)| *known == role);
+        watched.map_or(role.default_port(), |(port, _)| *port)
+    }
+}
+
+fn ports(args: &ObserveArgs) -> Result<Vec<(u16, Role)>, ConfigError> {
+    let mut ports: Vec<(u16, Role)> = Vec::new();
+    for (role, numbers) in [
+        (Role::EtcdClient, &args.etcd_port),
+        (Role::EtcdPeer, &args.etcd_peer_port),
+        (Role::ApiServer, &args.apiserver_port),
+    ] {
+        for &number in numbers {
+            match ports.iter().find(|(known, _)| *known == number) {
+                Some((_, known)) if *known != role => {
+                    return Err(ConfigError::Contradiction(format!(
+                        "port {number} is given as {} and as {}: a port has one role, use --watch HOST:PORT=ROLE for \
+                         single addresses",
+                        known.name(),
+                        role.name()
+                    )));
+                }
+                Some(_) => {}
+                None => ports.push((number, role)),
+            }
+        }
+    }
+    Ok(ports)
+}
+
+fn addresses(inputs: &[String]) -> Result<Vec<(SocketAddr, Role)>, ConfigError> {
+    let mut addresses = Vec::new();
+    for input in inputs {
+        let refuse = |reason: String| ConfigError::Watch {
+            input: input.clone(),
+            reason,
+        };
+        let (host, role) = input
+            .rsplit_once('=')
+            .ok_or_else(|| refuse("the role is missing".to_owned()))?;
+        let role = Role::ALL
+            .into_iter()
+            .find(|known| known.name() == role)
+            .ok_or_else(|| refuse(format!("there is no role `{role}`")))?;
+        let target = parse(role, host).map_err(|error| refuse(error.to_string()))?;
+        let found = (target.host.as_str(), target.port)
+            .to_socket_addrs()
+            .map_err(|error| refuse(format!("the name does not resolve ({error})")))?;
+        addresses.extend(found.map(|address| (address, role)));
+    }
+    Ok(addresses)
+}

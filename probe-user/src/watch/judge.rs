@@ -1,0 +1,191 @@
+//! From intervals to verdicts.
+
+use std::time::{Duration, SystemTime};
+
+use crate::config::ObserveConfig;
+use crate::measure::TargetMeasurement;
+use crate::output::Timestamp;
+use crate::preflight::resolve_limits;
+use crate::target::{RoleName as _, Side};
+use crate::verdict::{
+    Finding, FindingState, Join, Limits, Policy, RunPolicy, RunVerdict, TargetVerdict, Verdict,
+    WorstInterval, combine, judge_target,
+};
+
+/// When an interval was.
+#[derive(Clone, Debug)]
+struct When {
+    end: SystemTime,
+    length: Duration,
+    /// The worst target of the interval and what was found there.
+    about: String,
+}
+
+/// Judges one interval after the other, and keeps the worst.
+pub(super) struct Judge {
+    limits: Limits,
+    join: Join,
+    worst: WorstInterval<When>,
+}
+
+impl Judge {
+    pub(super) fn new(config: &ObserveConfig) -> Self {
+        Self {
+            limits: resolve_limits(&config.timing),
+            join: config.join,
+            worst: WorstInterval::default(),
+        }
+    }
+
+    /// Judges what happened in an interval.
+    pub(super) fn interval(
+        &mut self,
+        end: SystemTime,
+        length: Duration,
+        measured: &[TargetMeasurement],
+    ) -> RunVerdict {
+        let targets = self.targets(measured);
+        let mut findings = Vec::new();
+        if measured.is_empty() {
+            findings.push(Finding::plain(
+                "no-traffic",
+                FindingState::Skipped,
+                "nothing happened on the watched ports in this interval",
+            ));
+        }
+        let decided = decided(measured, &targets);
+        if let Some((verdict, about)) = decided.clone() {
+            let when = When { end, length, about };
+            self.worst.add(
+                when,
+                RunVerdict {
+                    verdict,
+                    findings: Vec::new(),
+                    targets: Vec::new(),
+                },
+            );
+        }
+        let open = targets
+            .iter()
+            .any(|target| target.verdict == Verdict::Inconclusive);
+        RunVerdict {
+            verdict: match decided {
+                Some((Verdict::Fail, _)) => Verdict::Fail,
+                Some((verdict, _)) if !open => verdict,
+                _ => Verdict::Inconclusive,
+            },
+            findings,
+            targets,
+        }
+    }
+
+    /// The run's verdict: that of the worst decided interval, beside the whole run's distribution. What was too short or
+    /// too quiet to decide any interval is decided by the whole run.
+    pub(super) fn run(&self, measured: &[TargetMeasurement]) -> RunVerdict {
+        let judged: Vec<_> = measured
+            .iter()
+            .cloned()
+            .zip(self.targets(measured))
+            .collect();
+        let policy = RunPolicy {
+            join: self.join,
+            allow_unreachable: 0,
+        };
+        let mut run = combine(&judged, &policy);
+        let missing = run
+            .findings
+            .iter()
+            .any(|finding| finding.state == FindingState::Inconclusive);
+        let whole = decided(measured, &run.targets).map(|(verdict, _)| verdict);
+        let worst = self.worst.worst().map(|(_, worst)| worst.verdict);
+        run.verdict = whole
+            .into_iter()
+            .chain(worst)
+            .chain(missing.then_some(Verdict::Inconclusive))
+            .max()
+            .unwrap_or(Verdict::Inconclusive);
+        run.findings.push(self.worst_interval());
+        run
+    }
+
+    fn worst_interval(&self) -> Finding {
+        let Some((when, worst)) = self.worst.worst() else {
+            return Finding::plain(
+                "worst-interval",
+                FindingState::NotDecided,
+                "no interval had enough samples to be decided by itself; the whole run is judged instead",
+            );
+        };
+        let begin = when.end.checked_sub(when.length).unwrap_or(when.end);
+        let state = match worst.verdict {
+            Verdict::Fail => FindingState::Fail,
+            Verdict::Warn => FindingState::Warn,
+            _ => FindingState::Pass,
+        };
+        Finding::plain(
+            "worst-interval",
+            state,
+            format!(
+                "worst interval: {} to {}, {}: {}",
+                Timestamp(begin),
+                Timestamp(when.end),
+                worst.verdict.name(),
+                when.about
+            ),
+        )
+    }
+
+    /// One verdict per target. Who connects to this host is reported and not judged: that path is not the join's.
+    fn targets(&self, measured: &[TargetMeasurement]) -> Vec<TargetVerdict> {
+        let policy = Policy {
+            looks: 1,
+            targets: u32::try_from(measured.len()).unwrap_or(u32::MAX).max(1),
+            ..Policy::default()
+        };
+        measured
+            .iter()
+            .map(|measured| match measured.side {
+                Side::Client => judge_target(measured, &self.limits, &policy),
+                Side::Server => TargetVerdict::of(Vec::new()),
+            })
+            .collect()
+    }
+}
+
+/// The worst of what could be decided, and what it is about; `None` when nothing could.
+fn decided(measured: &[TargetMeasurement], targets: &[TargetVerdict]) -> Option<(Verdict, String)> {
+    measured
+        .iter()
+        .zip(targets)
+        .filter(|(measured, _)| measured.side == Side::Client)
+        .filter_map(|(measured, target)| {
+            let (verdict, text) = decided_finding(target)?;
+            let role = measured.target.spec.role.name();
+            Some((verdict, format!("{role} {}: {text}", measured.target)))
+        })
+        .reduce(|worst, next| if next.0 > worst.0 { next } else { worst })
+}
+
+/// A target's worst decided finding. Without a decided RTT there is no pass.
+fn decided_finding(target: &TargetVerdict) -> Option<(Verdict, &str)> {
+    let of = |state| {
+        target
+            .findings
+            .iter()
+            .find(|finding| finding.state == state)
+    };
+    let rtt = |finding: &&Finding| {
+        finding.state == FindingState::Pass && finding.id.ends_with("rtt-median")
+    };
+    of(FindingState::Fail)
+        .map(|finding| (Verdict::Fail, finding))
+        .or_else(|| of(FindingState::Warn).map(|finding| (Verdict::Warn, finding)))
+        .or_else(|| {
+            target
+                .findings
+                .iter()
+                .find(rtt)
+                .map(|finding| (Verdict::Pass, finding))
+        })
+        .map(|(verdict, finding)| (verdict, finding.text.as_str()))
+}

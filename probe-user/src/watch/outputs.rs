@@ -1,0 +1,93 @@
+//! The outputs a configuration asks for.
+
+use std::fs::File;
+use std::io::{self, IsTerminal as _, Write};
+
+use anstream::AutoStream;
+use anstream::stream::{AsLockedWrite, RawStream};
+
+use super::WatchError;
+use crate::cli::{ColorChoice, OutputFormat};
+use crate::config::ObserveConfig;
+use crate::output::{
+    Exporters, HistogramLog, JsonLines, Listen, LiveTable, Marks, Table, Textfile,
+};
+
+/// Where the reports go that are for people or pipes.
+#[derive(Debug)]
+pub enum Destination {
+    /// Standard output.
+    StandardOutput,
+    /// Standard error, because standard output is a command's.
+    StandardError,
+    /// A file.
+    File(File),
+}
+
+/// Opens them. Nothing is written yet.
+///
+/// # Errors
+/// A path that cannot serve.
+pub(crate) fn open(
+    config: &ObserveConfig,
+    destination: Destination,
+    color: ColorChoice,
+) -> Result<Exporters, WatchError> {
+    let mut exporters = Exporters::default();
+    match destination {
+        Destination::StandardOutput => {
+            let out = io::stdout();
+            let terminal = out.is_terminal();
+            let choice = choice(color, || AutoStream::choice(&out));
+            add(&mut exporters, config, out, choice, terminal);
+        }
+        Destination::StandardError => {
+            let out = io::stderr();
+            let choice = choice(color, || AutoStream::choice(&out));
+            add(&mut exporters, config, out, choice, false);
+        }
+        Destination::File(file) => {
+            let choice = choice(color, || anstream::ColorChoice::Never);
+            add(&mut exporters, config, file, choice, false);
+        }
+    }
+    if let Some(address) = config.listen {
+        exporters.add(Listen::new(address, config.interval));
+    }
+    if let Some(path) = &config.textfile {
+        exporters.add(Textfile::new(path)?);
+    }
+    if let Some(path) = &config.hlog {
+        exporters.add(HistogramLog::new(path));
+    }
+    Ok(exporters)
+}
+
+fn choice(
+    color: ColorChoice,
+    auto: impl FnOnce() -> anstream::ColorChoice,
+) -> anstream::ColorChoice {
+    match color {
+        ColorChoice::Auto => auto(),
+        ColorChoice::Always => anstream::ColorChoice::Always,
+        ColorChoice::Never => anstream::ColorChoice::Never,
+    }
+}
+
+fn add<W: RawStream + AsLockedWrite + Write + 'static>(
+    exporters: &mut Exporters,
+    config: &ObserveConfig,
+    out: W,
+    color: anstream::ColorChoice,
+    redraw: bool,
+) {
+    match config.output {
+        OutputFormat::Json => exporters.add(JsonLines::new(out)),
+        OutputFormat::Table => {
+            let table = Table {
+                marks: Marks::of_locale(),
+            };
+            exporters.add(LiveTable::new(table, AutoStream::new(out, color), redraw));
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! An attached observer with its reports.
+
+use std::time::{Duration, Instant, SystemTime};
+
+use probe_common::event::{Event, EventKind};
+
+use super::WatchError;
+use super::clock::wall_time;
+use super::judge::Judge;
+use super::ledger::{self, Look, Moment};
+use crate::bpf::{EventStream, KernelLog, Observer};
+use crate::config::ObserveConfig;
+use crate::output::{EventReport, Exporters, Flow, Interval, IntervalReport, Report};
+use crate::preflight::{Memory, observer_report};
+use crate::verdict::Verdict;
+
+/// A connection that lived longer closed because it was done, which is no event.
+const SHORT_LIFE: Duration = Duration::from_secs(10);
+
+/// Measures and reports until it is finished.
+pub struct Session<'a> {
+    config: &'a ObserveConfig,
+    observer: Observer,
+    events: Option<EventStream>,
+    kernel_log: Option<KernelLog>,
+    exporters: Exporters,
+    judge: Judge,
+    attached: Memory,
+    started: Instant,
+    cut: Instant,
+    last: Moment,
+    left_out: u64,
+    phase: Option<String>,
+}
+
+/// How a session ended.
+#[derive(Debug)]
+pub struct Finished {
+    /// The run's verdict.
+    pub verdict: Verdict,
+}
+
+impl<'a> Session<'a> {
+    /// Attaches. Everything that happens from then on is measured.
+    ///
+    /// # Errors
+    /// The kernel side cannot be attached.
+    pub fn attach(config: &'a ObserveConfig, exporters: Exporters) -> Result<Self, WatchError> {
+        let mut observer = Observer::attach(&config.observer)?;
+        let now = Instant::now();
+        let wait = |what| move |error| WatchError::Wait { what, error };
+        let events = observer.events().map_err(wait("events"))?;
+        let kernel_log = observer
+            .kernel_log()
+            .map_err(wait("the kernel side's lines"))?;
+        for limitation in observer.limitations() {
+            log::warn!("{limitation}");
+        }
+        log::info!("attached to {}", observer.hierarchy().path().display());
+        Ok(Self {
+            config,
+            observer,
+            events,
+            kernel_log,
+            exporters,
+            judge: Judge::new(config),
+            attached: Memory::of_this_process(),
+            started: now,
+            cut: now,
+            last: Moment::default(),
+            left_out: 0,
+            phase: None,
+        })
+    }
+
+    /// Lets the outputs prepare.
+    pub fn start(&mut self) -> Flow {
+        self.exporters.start()
+    }
+
+    /// Waits for the next event. Nothing is lost when the returned future is dropped.
+    pub async fn next_event(&mut self) -> Event {
+        if let Some(events) = &mut self.events {
+            match events.next().await {
+                Ok(event) => return event,
+                Err(error) => {
+                    log::error!("events can no longer be waited for: {error}; counts go on");
+                    self.events = None;
+                }
+            }
+        }
+        std::future::pending().await
+    }
+
+    /// Reports an event.
+    pub fn event(&mut self, event: &Event) -> Flow {
+        let long = u128::from(event.waited_us) > SHORT_LIFE.as_micros();
+        if event.kind == EventKind::Closed as u8 && long {
+            return Flow::Continue;
+        }
+        let time = wall_time(event.time_ns);
+        let report = EventReport::new(&self.config.common.node, time, self.phase.as_deref(), event);
+        let Some(mut report) = report else {
+            return Flow::Continue;
+        };
+        let left_out = self.observer.events_suppressed();
+        report.left_out = left_out.saturating_sub(self.left_out);
+        self.left_out = left_out;
+        log::info!(
+            "{} {} {} ({}): {} after {} us, {} SYN retransmits",
+            report.side,
+            report.role,
+            report.target,
+            report.event,
+            report.outcome,
+            report.waited_us,
+            report.syn_retransmits
+        );
+        self.exporters.event(&report)
+    }
+
+    /// Ends the interval and reports it.
+    pub fn report(&mut self) -> Flow {
+        let mut flow = self.drain_events();
+        if let Some(log) = &mut self.kernel_log {
+            log.flush();
+        }
+        let Some(look) = self.look() else {
+            return flow;
+        };
+        let (end, length) = self.next_interval();
+        let verdict = self.judge.interval(end, length, &look.since);
+        let report = IntervalReport::new(Interval {
+            node: &self.config.common.node,
+            end,
+            length,
+            elapsed: self.started.elapsed(),
+            phase: self.phase.as_deref(),
+            measured: look.since,
+            verdict: &verdict,
+            totals: look.totals,
+            observer: observer_report(&self.observer, self.attached),
+        });
+        self.last = look.now;
+        if self.exporters.interval(&report) == Flow::ReaderGone {
+            flow = Flow::ReaderGone;
+        }
+        flow
+    }
+
+    /// Reports what is left and the verdict, and detaches.
+    #[must_use]
+    pub fn finish(mut self) -> Finished {
+        // Whoever has gone needs no telling; the others get all of it.
+        let _ = self.report();
+        let totals = self.look().unwrap_or_default().totals;
+        let verdict = self.judge.run(&totals);
+        let report = Report::of_run(
+            &self.config.common.node,
+            SystemTime::now(),
+            self.started.elapsed(),
+            &totals,
+            &verdict,
+            observer_report(&self.observer, self.attached),
+        );
+        let _ = self.exporters.verdict(&report);
+        Finished {
+            verdict: verdict.verdict,
+        }
+    }
+
+    fn drain_events(&mut self) -> Flow {
+        let mut flow = Flow::Continue;
+        while let Some(event) = self.events.as_mut().and_then(EventStream::try_next) {
+            if self.event(&event) == Flow::ReaderGone {
+                flow = Flow::ReaderGone;
+            }
+        }
+        flow
+    }
+
+    fn look(&self) -> Option<Look> {
+        match ledger::look(&self.observer, self.config, &self.last) {
+            Ok(look) => Some(look),
+            Err(error) => {
+                log::error!("{error}; the next report covers this interval too");
+                None
+            }
+        }
+    }
+
+    /// When the interval that ends now ended, and how long it was.
+    fn next_interval(&mut self) -> (SystemTime, Duration) {
+        self.observer.next_interval();
+        let now = Instant::now();
+        let length = now - self.cut;
+        self.cut = now;
+        (SystemTime::now(), length)
+    }
+}
