@@ -19,6 +19,8 @@ pub enum Exit {
     Warn,
     /// Not enough data to decide, or etcd was not measured.
     Inconclusive,
+    /// The code of the command that was run; not 0.
+    Command(u8),
 }
 
 /// What the user made of verdicts that are neither pass nor fail.
@@ -56,6 +58,7 @@ impl Exit {
             Self::Fail => 3,
             Self::Warn => 4,
             Self::Inconclusive => 5,
+            Self::Command(code) => code,
         }
     }
 }

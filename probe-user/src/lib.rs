@@ -13,6 +13,7 @@ pub mod preflight;
 pub mod probe;
 pub mod report;
 pub mod run;
+pub mod runner;
 pub mod secrecy;
 pub mod target;
 pub mod tls;

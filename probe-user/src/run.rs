@@ -7,10 +7,10 @@ use clap::{CommandFactory as _, FromArgMatches as _};
 
 use crate::cli::{Args, ColorChoice, Command, OutputFormat};
 use crate::config::sources::{self, Origins, SourceError};
-use crate::config::{Common, PreflightConfig, WatchConfig};
+use crate::config::{Common, PreflightConfig, RunConfig, WatchConfig};
 use crate::exit::Exit;
 use crate::output::{Json, Marks, Render, Table};
-use crate::{preflight, report, secrecy, watch};
+use crate::{preflight, report, runner, secrecy, watch};
 
 /// Runs the command that the process's arguments name.
 #[must_use]
@@ -31,7 +31,7 @@ pub fn run() -> Exit {
         Err(error) => return complain(&error, Exit::Usage),
     };
     crate::cli::log::start(args.global.verbose, args.global.bpf_log);
-    if let Err(error) = protected {
+    if let Err(error) = &protected {
         log::warn!("core dumps of this process could not be forbidden: {error}");
     }
     let color = args.global.color;
@@ -58,6 +58,16 @@ pub fn run() -> Exit {
                 Err(error) => return complain(&error, Exit::Usage),
             };
             match runtime.block_on(watch::run(&config, color)) {
+                Ok(exit) => exit,
+                Err(error) => complain(&error, error.exit()),
+            }
+        }
+        Command::Run(args) => {
+            let config = match RunConfig::resolve(common, *args, &origins) {
+                Ok(config) => config,
+                Err(error) => return complain(&error, Exit::Usage),
+            };
+            match runtime.block_on(runner::run(&config, color, protected.as_ref().ok())) {
                 Ok(exit) => exit,
                 Err(error) => complain(&error, error.exit()),
             }

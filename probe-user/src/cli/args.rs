@@ -5,12 +5,21 @@ use std::time::Duration;
 
 use clap::{Parser, Subcommand, ValueEnum};
 
-use super::{WatchArgs, duration};
+use super::{RunArgs, WatchArgs, duration};
 
 const EXIT_CODES: &str = "Exit codes:
   0  pass (warnings included)
   1  could not measure (not root, kernel refuses, another program owns the hook)
   2  wrong usage or configuration, unreadable or mismatched key files
+  3  fail
+  4  warn (only with --strict)
+  5  inconclusive, or etcd not measured (0 with --allow-inconclusive)";
+
+const RUN_EXIT_CODES: &str =
+    "Exit codes: the command's own when it is not 0, or 128 and the signal that ended it; otherwise
+  0  pass (warnings included)
+  1  could not measure; the command was not started
+  2  wrong usage, or the command cannot be started
   3  fail
   4  warn (only with --strict)
   5  inconclusive, or etcd not measured (0 with --allow-inconclusive)";
@@ -62,6 +71,9 @@ pub enum Command {
     /// Stay attached and report what talks to etcd and API servers, until a signal or a condition ends it
     #[command(after_help = EXIT_CODES)]
     Watch(Box<WatchArgs>),
+    /// Watch while a command such as `kubeadm join` runs, and tell its phases apart
+    #[command(after_help = RUN_EXIT_CODES)]
+    Run(Box<RunArgs>),
 }
 
 /// `joinprobe preflight`.

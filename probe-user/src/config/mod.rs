@@ -3,6 +3,7 @@
 mod observe;
 mod preflight;
 mod report;
+mod run;
 pub mod sources;
 
 use std::path::PathBuf;
@@ -10,6 +11,7 @@ use std::path::PathBuf;
 pub use observe::{ObserveConfig, WatchConfig};
 pub use preflight::{Credentials, DiscoveryChoice, PreflightConfig, TimingChoice};
 pub use report::ReportConfig;
+pub use run::RunConfig;
 
 use crate::cli::GlobalArgs;
 use crate::discover::Origin;

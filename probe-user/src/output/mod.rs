@@ -9,6 +9,7 @@ mod interval;
 mod json;
 mod live;
 mod model;
+mod phase;
 mod prometheus;
 #[cfg(test)]
 pub(crate) mod samples;
@@ -30,6 +31,7 @@ pub use interval::{Interval, IntervalReport};
 pub use json::Json;
 pub use live::LiveTable;
 pub use model::{Kind, ObserverReport, Report, Schema};
+pub use phase::PhaseReport;
 pub use prometheus::{BadPath, Listen, Textfile};
 pub use stream::{JsonLines, VerdictOnly};
 pub use table::{Marks, Table};

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{EtcdProbeReport, FindingReport, TargetReport, Timestamp};
+use super::{EtcdProbeReport, FindingReport, PhaseReport, TargetReport, Timestamp};
 use crate::measure::TargetMeasurement;
 use crate::verdict::RunVerdict;
 
@@ -72,6 +72,9 @@ pub struct Report {
     pub duration_us: u64,
     /// One per target.
     pub targets: Vec<TargetReport>,
+    /// One per phase of the watched command, in order.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub phases: Vec<PhaseReport>,
     /// Findings about the run as a whole.
     pub findings: Vec<FindingReport>,
     /// The one etcd read; absent when none was sent.
@@ -106,6 +109,7 @@ impl Report {
                     TargetReport::new(measurement.clone(), judged, &observer.rtt_source)
                 })
                 .collect(),
+            phases: Vec::new(),
             findings: verdict.findings.iter().map(FindingReport::new).collect(),
             etcd_probe: measured.iter().find_map(EtcdProbeReport::of),
             observer,

@@ -135,6 +135,11 @@ impl Render for Table {
         for target in &report.targets {
             self.target(out, target)?;
         }
+        if !report.phases.is_empty() {
+            Self::category(out, "phases")?;
+            super::phase::write(&report.phases, out)?;
+            writeln!(out)?;
+        }
         if !report.findings.is_empty() {
             Self::category(out, "join")?;
             for finding in &report.findings {

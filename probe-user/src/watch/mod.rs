@@ -4,7 +4,9 @@ mod clock;
 mod judge;
 mod ledger;
 mod notify;
-mod outputs;
+pub(crate) mod outputs;
+mod phases;
+mod privilege;
 mod session;
 mod until;
 
@@ -61,6 +63,7 @@ pub async fn run(config: &WatchConfig, color: ColorChoice) -> Result<Exit, Watch
     })?;
     let mut session = Session::attach(&config.observe, exporters)?;
     let mut flow = session.start();
+    session.drop_capabilities();
     ended.begin(config.duration);
     notify::ready();
     let mut ticks = interval_at(

@@ -8,6 +8,8 @@ use super::WatchError;
 use super::clock::wall_time;
 use super::judge::Judge;
 use super::ledger::{self, Look, Moment};
+use super::phases::Phases;
+use super::privilege;
 use crate::bpf::{EventStream, KernelLog, Observer};
 use crate::config::ObserveConfig;
 use crate::output::{EventReport, Exporters, Flow, Interval, IntervalReport, Report};
@@ -30,7 +32,7 @@ pub struct Session<'a> {
     cut: Instant,
     last: Moment,
     left_out: u64,
-    phase: Option<String>,
+    phases: Phases,
 }
 
 /// How a session ended.
@@ -69,13 +71,18 @@ impl<'a> Session<'a> {
             cut: now,
             last: Moment::default(),
             left_out: 0,
-            phase: None,
+            phases: Phases::default(),
         })
     }
 
     /// Lets the outputs prepare.
     pub fn start(&mut self) -> Flow {
         self.exporters.start()
+    }
+
+    /// Gives up what attaching needed. Not where a command is still to be started, which needs all of it.
+    pub fn drop_capabilities(&self) {
+        privilege::drop_capabilities(self.config, self.observer.kernel_release());
     }
 
     /// Waits for the next event. Nothing is lost when the returned future is dropped.
@@ -99,7 +106,7 @@ impl<'a> Session<'a> {
             return Flow::Continue;
         }
         let time = wall_time(event.time_ns);
-        let report = EventReport::new(&self.config.common.node, time, self.phase.as_deref(), event);
+        let report = EventReport::new(&self.config.common.node, time, self.phases.current(), event);
         let Some(mut report) = report else {
             return Flow::Continue;
         };
@@ -135,7 +142,7 @@ impl<'a> Session<'a> {
             end,
             length,
             elapsed: self.started.elapsed(),
-            phase: self.phase.as_deref(),
+            phase: self.phases.current(),
             measured: look.since,
             verdict: &verdict,
             totals: look.totals,
@@ -148,14 +155,38 @@ impl<'a> Session<'a> {
         flow
     }
 
+    /// Ends the interval and the phase; what comes next belongs to `phase`.
+    pub fn enter_phase(&mut self, phase: String) -> Flow {
+        if !self.phases.is_new(&phase) {
+            return Flow::Continue;
+        }
+        self.end_phase();
+        let flow = self.report();
+        self.phases.enter(phase);
+        flow
+    }
+
+    fn end_phase(&mut self) {
+        match ledger::look(&self.observer, self.config, self.phases.began_with()) {
+            Ok(look) => {
+                let source = observer_report(&self.observer, self.attached).rtt_source;
+                self.phases.end(look, &source);
+            }
+            Err(error) => log::error!("{error}; the next phase has this one's counts too"),
+        }
+    }
+
     /// Reports what is left and the verdict, and detaches.
     #[must_use]
     pub fn finish(mut self) -> Finished {
         // Whoever has gone needs no telling; the others get all of it.
         let _ = self.report();
+        if self.phases.any() {
+            self.end_phase();
+        }
         let totals = self.look().unwrap_or_default().totals;
         let verdict = self.judge.run(&totals);
-        let report = Report::of_run(
+        let mut report = Report::of_run(
             &self.config.common.node,
             SystemTime::now(),
             self.started.elapsed(),
@@ -163,6 +194,7 @@ impl<'a> Session<'a> {
             &verdict,
             observer_report(&self.observer, self.attached),
         );
+        report.phases = self.phases.into_reports();
         let _ = self.exporters.verdict(&report);
         Finished {
             verdict: verdict.verdict,

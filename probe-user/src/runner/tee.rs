@@ -1,0 +1,94 @@
+//! Passes a command's output on, byte for byte, and reads along.
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::thread;
+
+use tokio::sync::mpsc::UnboundedSender;
+
+use super::phase::Scanner;
+
+/// As much as a pipe holds.
+const CHUNK: usize = 64 * 1024;
+
+/// What all streams have passed on.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Traffic(Arc<Counts>);
+
+#[derive(Debug, Default)]
+struct Counts {
+    bytes: AtomicU64,
+    writing: AtomicU32,
+    announced: AtomicBool,
+}
+
+impl Traffic {
+    /// Bytes read so far.
+    pub(super) fn bytes(&self) -> u64 {
+        self.0.bytes.load(Ordering::Relaxed)
+    }
+
+    /// Whether something that was read is not yet written: its reader is slow, and nothing may be lost.
+    pub(super) fn is_writing(&self) -> bool {
+        self.0.writing.load(Ordering::Relaxed) > 0
+    }
+}
+
+/// Which of a command's streams.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stream {
+    /// Standard output, or both in one: its announcements count.
+    First,
+    /// Standard error apart from standard output. Between two pipes there is no order, so its announcements count only
+    /// while standard output has made none.
+    Second,
+}
+
+/// Starts a thread that copies `from` to `to` until either ends. When the reader of `to` goes, `from` is closed, so that
+/// the command learns of it as it would have without us.
+pub(super) fn start(
+    mut from: File,
+    mut to: File,
+    stream: Stream,
+    traffic: Traffic,
+    phases: UnboundedSender<String>,
+) -> io::Result<()> {
+    let copy = move || {
+        let mut scanner = Scanner::default();
+        let mut chunk = vec![0; CHUNK];
+        loop {
+            let length = match from.read(&mut chunk) {
+                // A terminal whose last writer has gone says EIO.
+                Ok(0) => return,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(_) => return,
+                Ok(length) => length,
+            };
+            let bytes = chunk.get(..length).unwrap_or_default();
+            traffic.0.writing.fetch_add(1, Ordering::Relaxed);
+            traffic.0.bytes.fetch_add(length as u64, Ordering::Relaxed);
+            // The phase begins before anybody can read of it.
+            scanner.feed(bytes, |phase| {
+                match stream {
+                    Stream::First => traffic.0.announced.store(true, Ordering::Relaxed),
+                    Stream::Second if traffic.0.announced.load(Ordering::Relaxed) => return,
+                    Stream::Second => {}
+                }
+                let _ = phases.send(phase.to_owned());
+            });
+            let written = to.write_all(bytes);
+            traffic.0.writing.fetch_sub(1, Ordering::Relaxed);
+            if let Err(error) = written {
+                log::info!("the command's output cannot be passed on: {error}");
+                return;
+            }
+        }
+    };
+    thread::Builder::new()
+        .name("tee".to_owned())
+        .stack_size(128 * 1024)
+        .spawn(copy)
+        .map(|_| ())
+}
