@@ -9,7 +9,7 @@ use joinprobe_lab::lab::APISERVER_PORT;
 use joinprobe_lab::link::DEVICE;
 use joinprobe_lab::{Capture, Impairment, Lab, take_turn};
 
-const PROGRAMS: &[&str] = &["etcd", "tcpdump"];
+const PROGRAMS: &[&str] = &["joinprobe", "etcd", "tcpdump"];
 
 fn targets(lab: &Lab) -> Vec<SocketAddr> {
     let members = lab.member_nodes.iter().map(|node| node.at(CLIENT_PORT));

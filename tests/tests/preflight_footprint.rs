@@ -25,7 +25,7 @@ fn committed(metrics: &[Metrics]) -> Vec<Option<u64>> {
 
 #[test]
 fn one_syn_per_target_no_reset_and_one_read() -> Result<()> {
-    let Some(_turn) = take_turn(&["etcd", "tcpdump"])? else {
+    let Some(_turn) = take_turn(&["joinprobe", "etcd", "tcpdump"])? else {
         return Ok(());
     };
     let lab = Lab::builder()
@@ -82,7 +82,7 @@ fn one_syn_per_target_no_reset_and_one_read() -> Result<()> {
 
 #[test]
 fn each_member_is_read_when_asked_for() -> Result<()> {
-    let Some(_turn) = take_turn(&["etcd"])? else {
+    let Some(_turn) = take_turn(&["joinprobe", "etcd"])? else {
         return Ok(());
     };
     let lab = Lab::builder().start()?;

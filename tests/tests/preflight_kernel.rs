@@ -70,7 +70,7 @@ fn check_gone(objects: &BpfObjects, cgroup: &Cgroup) -> Result<()> {
 
 #[test]
 fn nothing_stays_behind_however_it_ends() -> Result<()> {
-    let Some(_turn) = take_turn(&["etcd", "bpftool"])? else {
+    let Some(_turn) = take_turn(&["joinprobe", "etcd", "bpftool"])? else {
         return Ok(());
     };
     let lab = lab()?;
@@ -101,7 +101,7 @@ fn nothing_stays_behind_however_it_ends() -> Result<()> {
 
 #[test]
 fn another_program_keeps_its_callbacks_and_its_replies() -> Result<()> {
-    let Some(_turn) = take_turn(&["etcd", "tcpdump", "bpftool"])? else {
+    let Some(_turn) = take_turn(&["joinprobe", "etcd", "tcpdump", "bpftool"])? else {
         return Ok(());
     };
     let lab = lab()?;
@@ -150,7 +150,7 @@ fn another_program_keeps_its_callbacks_and_its_replies() -> Result<()> {
 
 #[test]
 fn bulk_on_another_port_does_not_run_the_program() -> Result<()> {
-    let Some(_turn) = take_turn(&["etcd", "bpftool"])? else {
+    let Some(_turn) = take_turn(&["joinprobe", "etcd", "bpftool"])? else {
         return Ok(());
     };
     let lab = Lab::builder().spare_nodes(1).start()?;
@@ -197,7 +197,7 @@ fn bulk_on_another_port_does_not_run_the_program() -> Result<()> {
 
 #[test]
 fn two_at_once_do_not_disturb_each_other() -> Result<()> {
-    let Some(_turn) = take_turn(&["etcd"])? else {
+    let Some(_turn) = take_turn(&["joinprobe", "etcd"])? else {
         return Ok(());
     };
     let lab = lab()?;

@@ -27,7 +27,7 @@ fn lab() -> Result<Lab> {
 
 #[test]
 fn two_capabilities_are_enough() -> Result<()> {
-    let Some(_turn) = take_turn(&["etcd", "setpriv"])? else {
+    let Some(_turn) = take_turn(&["joinprobe", "etcd", "setpriv"])? else {
         return Ok(());
     };
     let lab = lab()?;
@@ -48,7 +48,7 @@ fn two_capabilities_are_enough() -> Result<()> {
 
 #[test]
 fn neither_root_nor_capabilities() -> Result<()> {
-    let Some(_turn) = take_turn(&["etcd", "setpriv"])? else {
+    let Some(_turn) = take_turn(&["joinprobe", "etcd", "setpriv"])? else {
         return Ok(());
     };
     let lab = lab()?;
@@ -83,7 +83,7 @@ fn neither_root_nor_capabilities() -> Result<()> {
 
 #[test]
 fn a_cgroup_that_another_program_owns() -> Result<()> {
-    let Some(_turn) = take_turn(&["etcd", "bpftool"])? else {
+    let Some(_turn) = take_turn(&["joinprobe", "etcd", "bpftool"])? else {
         return Ok(());
     };
     let lab = lab()?;

@@ -14,7 +14,7 @@ fn preflight(lab: &Lab, more: &[&str]) -> Result<Finished> {
 
 #[test]
 fn exit_codes_over_round_trip_times() -> Result<()> {
-    let Some(_turn) = take_turn(&["etcd"])? else {
+    let Some(_turn) = take_turn(&["joinprobe", "etcd"])? else {
         return Ok(());
     };
     let lab = Lab::builder().start()?;
@@ -31,7 +31,7 @@ fn exit_codes_over_round_trip_times() -> Result<()> {
 
 #[test]
 fn a_fail_names_the_limit_its_value_and_its_source() -> Result<()> {
-    let Some(_turn) = take_turn(&["etcd"])? else {
+    let Some(_turn) = take_turn(&["joinprobe", "etcd"])? else {
         return Ok(());
     };
     let lab = Lab::builder()
@@ -68,7 +68,7 @@ fn a_fail_names_the_limit_its_value_and_its_source() -> Result<()> {
 
 #[test]
 fn a_warning_is_shown_and_passes() -> Result<()> {
-    let Some(_turn) = take_turn(&["etcd"])? else {
+    let Some(_turn) = take_turn(&["joinprobe", "etcd"])? else {
         return Ok(());
     };
     let lab = Lab::builder()
@@ -90,7 +90,7 @@ fn a_warning_is_shown_and_passes() -> Result<()> {
 
 #[test]
 fn lost_syns_are_counted_and_do_not_spoil_the_handshake() -> Result<()> {
-    let Some(_turn) = take_turn(&["etcd"])? else {
+    let Some(_turn) = take_turn(&["joinprobe", "etcd"])? else {
         return Ok(());
     };
     let lab = Lab::builder()

@@ -10,7 +10,7 @@ use crate::{check_measured, check_refused, check_sentence, lab, run, with};
 
 #[test]
 fn another_ca() -> Result<()> {
-    let Some(_turn) = take_turn(&["etcd"])? else {
+    let Some(_turn) = take_turn(&["joinprobe", "etcd"])? else {
         return Ok(());
     };
     let lab = lab()?;
@@ -37,7 +37,7 @@ fn another_ca() -> Result<()> {
 
 #[test]
 fn an_expired_client_certificate_is_a_warning() -> Result<()> {
-    let Some(_turn) = take_turn(&["etcd"])? else {
+    let Some(_turn) = take_turn(&["joinprobe", "etcd"])? else {
         return Ok(());
     };
     let lab = lab()?;
@@ -67,7 +67,7 @@ fn an_expired_client_certificate_is_a_warning() -> Result<()> {
 
 #[test]
 fn a_key_that_does_not_match() -> Result<()> {
-    let Some(_turn) = take_turn(&["etcd"])? else {
+    let Some(_turn) = take_turn(&["joinprobe", "etcd"])? else {
         return Ok(());
     };
     let lab = lab()?;

@@ -22,7 +22,7 @@ fn serve(node: &Node, port: u16, work: fn(std::net::TcpStream)) -> Result<Socket
 
 #[test]
 fn a_dead_host() -> Result<()> {
-    let Some(_turn) = take_turn(&["etcd"])? else {
+    let Some(_turn) = take_turn(&["joinprobe", "etcd"])? else {
         return Ok(());
     };
     let lab = lab()?;
@@ -37,7 +37,7 @@ fn a_dead_host() -> Result<()> {
 
 #[test]
 fn a_closed_port() -> Result<()> {
-    let Some(_turn) = take_turn(&["etcd"])? else {
+    let Some(_turn) = take_turn(&["joinprobe", "etcd"])? else {
         return Ok(());
     };
     let lab = lab()?;
@@ -55,7 +55,7 @@ fn a_closed_port() -> Result<()> {
 
 #[test]
 fn a_name_that_does_not_resolve() -> Result<()> {
-    let Some(_turn) = take_turn(&["etcd"])? else {
+    let Some(_turn) = take_turn(&["joinprobe", "etcd"])? else {
         return Ok(());
     };
     let lab = lab()?;
@@ -78,7 +78,7 @@ fn a_name_that_does_not_resolve() -> Result<()> {
 
 #[test]
 fn tls_on_a_plain_port() -> Result<()> {
-    let Some(_turn) = take_turn(&["etcd"])? else {
+    let Some(_turn) = take_turn(&["joinprobe", "etcd"])? else {
         return Ok(());
     };
     let lab = lab()?;
@@ -111,7 +111,7 @@ fn tls_on_a_plain_port() -> Result<()> {
 
 #[test]
 fn an_api_server_that_is_not_ready() -> Result<()> {
-    let Some(_turn) = take_turn(&["etcd"])? else {
+    let Some(_turn) = take_turn(&["joinprobe", "etcd"])? else {
         return Ok(());
     };
     let lab = lab()?;

@@ -10,7 +10,7 @@ use crate::{and, check_refused, run};
 
 #[test]
 fn wrong_usage() -> Result<()> {
-    let Some(_turn) = take_turn(&["etcd"])? else {
+    let Some(_turn) = take_turn(&["joinprobe", "etcd"])? else {
         return Ok(());
     };
     let lab = Lab::builder().members(1).start()?;
@@ -28,7 +28,7 @@ fn wrong_usage() -> Result<()> {
 
 #[test]
 fn without_any_etcd_it_is_not_a_pass() -> Result<()> {
-    let Some(_turn) = take_turn(&["etcd"])? else {
+    let Some(_turn) = take_turn(&["joinprobe", "etcd"])? else {
         return Ok(());
     };
     let lab = Lab::builder().members(1).start()?;
