@@ -4,6 +4,7 @@ mod build_ebpf;
 mod demo;
 mod packages;
 mod privilege;
+mod simulate_verdicts;
 mod test;
 mod workspace;
 
@@ -23,6 +24,7 @@ struct Cli {
 enum Command {
     BuildEbpf(build_ebpf::Args),
     Demo(demo::Args),
+    SimulateVerdicts(simulate_verdicts::Args),
     Test(test::Args),
 }
 
@@ -31,6 +33,7 @@ fn main() -> ExitCode {
     let outcome = match Cli::parse().command {
         Command::BuildEbpf(args) => build_ebpf::run(&args),
         Command::Demo(args) => demo::run(&args),
+        Command::SimulateVerdicts(args) => simulate_verdicts::run(&args),
         Command::Test(args) => test::run(&args),
     };
     outcome.unwrap_or_else(|error| {

@@ -55,7 +55,7 @@ impl Path {
 
 /// Outliers all lie above the median, so it is the 0.5 / 0.95 quantile of the rest: this many sigmas above the
 /// Gaussian's own median.
-const MEDIAN_SHIFT: f64 = 0.0;
+const MEDIAN_SHIFT: f64 = 0.066_011_812;
 
 fn normal(random: &mut fastrand::Rng) -> f64 {
     // Box and Muller; 1 - f64() keeps the logarithm away from 0.

@@ -7,7 +7,7 @@ use crate::plan::{Plan, server_certificate};
 use crate::probe::Stage;
 use crate::target::Role;
 use crate::verdict::{
-    self, Finding, FindingState, Policy, RunPolicy, RunVerdict, TargetVerdict, Verdict,
+    self, Decisions, Finding, FindingState, Policy, RunPolicy, RunVerdict, TargetVerdict, Verdict,
 };
 
 /// What to say of an address that only `--initial-cluster` knows.
@@ -23,15 +23,16 @@ pub(super) fn policy(config: &PreflightConfig, targets: usize) -> Policy {
     }
 }
 
-/// One target's verdict.
+/// One target's verdict, by all looks at it so far.
 pub(super) fn target(
+    decisions: &mut Decisions,
     config: &PreflightConfig,
     plan: &Plan,
     measured: &TargetMeasurement,
     targets: usize,
 ) -> TargetVerdict {
     let limits = limits::resolve(&plan.timing);
-    let judged = verdict::judge_target(measured, &limits, &policy(config, targets));
+    let judged = decisions.judge(measured, &limits, &policy(config, targets));
     let mut findings = judged.findings;
     findings.extend(server_certificate(measured));
     if let Some(text) = plan
@@ -73,6 +74,7 @@ fn is_gone(plan: &Plan, measured: &TargetMeasurement) -> bool {
 
 /// The run's verdict.
 pub(super) fn run(
+    decisions: &mut Decisions,
     config: &PreflightConfig,
     plan: &Plan,
     measured: &[TargetMeasurement],
@@ -82,7 +84,7 @@ pub(super) fn run(
         .map(|measurement| {
             (
                 measurement.clone(),
-                target(config, plan, measurement, measured.len()),
+                target(decisions, config, plan, measurement, measured.len()),
             )
         })
         .collect();

@@ -83,7 +83,7 @@ pub async fn run(config: &PreflightConfig) -> Result<Outcome, PreflightError> {
         log.flush();
     }
     let measured = rounds.measurements(&observer);
-    let verdict = judge::run(config, &plan, &measured);
+    let verdict = judge::run(rounds.decisions(), config, &plan, &measured);
     let observer = observer_report(&observer, attached);
     let leniency = Leniency {
         strict: config.strict,

@@ -16,7 +16,7 @@ use crate::probe::{
     EtcdRead, Extent, Pacing, ProbeContext, ProbeFailure, ProbeReport, Resolver, Stage, probe,
 };
 use crate::target::{Side, Target, TargetSpec};
-use crate::verdict::needs_more;
+use crate::verdict::{Decisions, needs_more};
 
 /// Pause between two attempts at a failed target.
 const RETRY_PAUSE: Duration = Duration::from_secs(1);
@@ -44,6 +44,7 @@ pub(super) struct Rounds<'a> {
     plan: &'a Plan,
     started: Instant,
     entries: Vec<Entry>,
+    decisions: Decisions,
 }
 
 impl<'a> Rounds<'a> {
@@ -53,7 +54,13 @@ impl<'a> Rounds<'a> {
             plan,
             started,
             entries: Vec::new(),
+            decisions: Decisions::default(),
         }
+    }
+
+    /// What the looks so far decided.
+    pub(super) fn decisions(&mut self) -> &mut Decisions {
+        &mut self.decisions
     }
 
     /// Makes every connection of the run.
@@ -169,11 +176,13 @@ impl<'a> Rounds<'a> {
     async fn look_again(&mut self, observer: &Observer) -> bool {
         let (config, plan, deadline) = (self.config, self.plan, self.deadline());
         let targets = self.entries.len();
+        let decisions = &mut self.decisions;
         let undecided: Vec<&mut Entry> = self
             .entries
             .iter_mut()
             .filter(|entry| {
-                let judged = judge::target(config, plan, &measurement(entry, observer), targets);
+                let measured = measurement(entry, observer);
+                let judged = judge::target(decisions, config, plan, &measured, targets);
                 !entry.failed() && needs_more(&judged)
             })
             .collect();
