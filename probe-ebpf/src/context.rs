@@ -153,7 +153,7 @@ impl Context {
         let present = self.cb_flags();
         if present & flags != flags {
             // SAFETY: the helper takes this program type's context. It fails only for request sockets.
-            unsafe { bpf_sock_ops_cb_flags_set(self.0, (present | flags) as i32) };
+            unsafe { bpf_sock_ops_cb_flags_set(self.0, (present | flags).cast_signed()) };
         }
     }
 }

@@ -15,7 +15,7 @@ const ETIMEDOUT: i32 = 110;
 const ECONNREFUSED: i32 = 111;
 const EHOSTUNREACH: i32 = 113;
 
-/// The outcome of a connect whose socket goes from SYN_SENT to CLOSE.
+/// The outcome of a connect whose socket goes from `SYN_SENT` to `CLOSE`.
 #[inline(always)]
 pub(crate) fn of_connect(ctx: Context) -> Counter {
     match socket_error(ctx) {

@@ -45,7 +45,7 @@ pub(crate) fn sampled(ctx: Context) {
 /// The sample, in microseconds.
 ///
 /// Since 6.10 argument 0 is the sample and argument 1 the new smoothed RTT, while the context still has the old one
-/// (`tcp_rtt_estimator` in net/ipv4/tcp_input.c). Argument 0 shares its storage with `reply`, so the sample is computed
+/// (`tcp_rtt_estimator` in `net/ipv4/tcp_input.c`). Argument 0 shares its storage with `reply`, so the sample is computed
 /// from the other two: the estimator adds an eighth of `sample - old` to the old value. Both smoothed values are x 8.
 #[inline(always)]
 fn sample(ctx: Context) -> Option<u32> {

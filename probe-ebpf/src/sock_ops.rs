@@ -13,6 +13,7 @@ use crate::{connect, flow, rtt};
 
 /// Runs for every TCP socket of the host when it connects or is established, and more often for those it flagged.
 #[sock_ops]
+#[allow(clippy::needless_pass_by_value, reason = "the macro calls it so")]
 fn joinprobe_ops(ctx: SockOpsContext) -> u32 {
     let ctx = Context::new(ctx.ops);
     match ctx.op() {

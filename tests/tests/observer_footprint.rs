@@ -47,6 +47,31 @@ fn nothing_is_left_after_a_kill() -> Result<()> {
 }
 
 #[test]
+fn attaching_keeps_little_memory() -> Result<()> {
+    let Some(_turn) = take_turn(&["bpftool"])? else {
+        return Ok(());
+    };
+    let cgroup = Cgroup::enter()?;
+    let mut child = attach_in_child(Command::new(std::env::current_exe()?), cgroup.path())?;
+    let mut line = String::new();
+    let mut output = BufReader::new(child.stdout.take().context("no output")?);
+    while !line.contains("attached") && output.read_line(&mut line)? > 0 {}
+    let status = std::fs::read_to_string(format!("/proc/{}/status", child.id()));
+    child.kill()?;
+    child.wait()?;
+    let status = status?;
+    // Without the program's own pages, which are more in a debug build.
+    let anonymous: u64 = status
+        .lines()
+        .find_map(|line| line.strip_prefix("RssAnon:")?.strip_suffix("kB"))
+        .context("no RssAnon")?
+        .trim()
+        .parse()?;
+    assert!(anonymous < 6 << 10, "{anonymous} KiB");
+    Ok(())
+}
+
+#[test]
 fn two_capabilities_are_enough() -> Result<()> {
     let Some(_turn) = take_turn(&["bpftool", "setpriv"])? else {
         return Ok(());

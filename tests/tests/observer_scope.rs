@@ -2,12 +2,14 @@
 
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::AsFd;
+use std::thread;
 
 use anyhow::{Context, Result, ensure};
 use joinprobe_lab::{Namespace, take_turn};
 use probe_common::endpoint::{Role, Side};
 use probe_common::event::EventKind;
 use probe_user::bpf::{Observer, ObserverConfig, Scope};
+use probe_user::measure::SlotCounts;
 use rustix::net::{AddressFamily, SocketType, connect_unspec, socket};
 
 const ETCD: &str = "127.0.0.1:2379";
@@ -122,6 +124,71 @@ fn connections_beyond_the_slots_are_counted_together() -> Result<()> {
         assert_eq!(shared.distributions().handshake.len(), 9);
         assert_eq!(observer.stats().slots_exhausted, 9);
         assert_eq!(observer.stats().slots_used, 2);
+        Ok(())
+    })
+}
+
+#[test]
+fn simultaneous_connections_are_all_counted() -> Result<()> {
+    const THREADS: u64 = 4;
+    const EACH: u64 = 250;
+    in_namespace(|| {
+        // Two observers at once, as two joinprobes would be.
+        let observers = [
+            Observer::attach(&watch_etcd())?,
+            Observer::attach(&ObserverConfig {
+                max_targets: 8,
+                ..watch_etcd()
+            })?,
+        ];
+        let listener = TcpListener::bind("0.0.0.0:2379")?;
+        thread::scope(|scope| {
+            let acceptor =
+                scope.spawn(|| (0..THREADS * EACH).try_for_each(|_| listener.accept().map(drop)));
+            let clients: Vec<_> = (0..THREADS)
+                .map(|_| {
+                    scope.spawn(|| {
+                        (0..EACH).try_for_each(|n| {
+                            // Every thread is the first one somewhere.
+                            let address = format!("127.0.0.{}:2379", 1 + n % 16);
+                            TcpStream::connect(address).map(drop)
+                        })
+                    })
+                })
+                .collect();
+            for worker in clients.into_iter().chain([acceptor]) {
+                worker
+                    .join()
+                    .map_err(|_| anyhow::anyhow!("a thread died"))??;
+            }
+            anyhow::Ok(())
+        })?;
+        for observer in observers {
+            for side in [Side::Client, Side::Server] {
+                let counted: Vec<_> = observer
+                    .endpoints()?
+                    .into_iter()
+                    .filter(|(endpoint, _)| endpoint.side == side)
+                    .map(|(_, counts)| counts)
+                    .collect();
+                let sum =
+                    |count: &dyn Fn(&SlotCounts) -> u64| counted.iter().map(count).sum::<u64>();
+                assert_eq!(sum(&|counts| counts.counters().opened), THREADS * EACH);
+                assert_eq!(sum(&|counts| counts.counters().established), THREADS * EACH);
+                if side == Side::Client {
+                    let handshakes = sum(&|counts| counts.distributions().handshake.len());
+                    let connects = sum(&|counts| counts.distributions().connect.len());
+                    assert_eq!((handshakes, connects), (THREADS * EACH, THREADS * EACH));
+                }
+            }
+            let stats = observer.stats();
+            assert_eq!(stats.flows_untracked, 0);
+            assert_eq!(
+                stats.slots_exhausted > 0,
+                stats.slots_used == 8,
+                "{stats:?}"
+            );
+        }
         Ok(())
     })
 }

@@ -25,7 +25,7 @@ const PROGRAM: &str = "joinprobe_ops";
 fn fill_maps(ebpf: &mut Ebpf, config: &ObserverConfig) -> Result<(), AttachError> {
     let mut free: Stack<_, u32> = typed(ebpf, "FREE_SLOTS")?;
     // The last one pushed is the first one taken.
-    for slot in (FIXED_SLOTS..FIXED_SLOTS + config.max_targets).rev() {
+    for slot in (FIXED_SLOTS..FIXED_SLOTS + config.targets()).rev() {
         free.push(slot, 0).map_err(map_error)?;
     }
     if config.own_only {

@@ -24,8 +24,8 @@ pub struct ObserverConfig {
     pub addresses: Vec<(SocketAddr, Role)>,
     /// Which network namespaces are observed.
     pub scope: Scope,
-    /// How many remote addresses get a histogram of their own; what comes after shares one per role. Each costs
-    /// 100 KiB of kernel memory.
+    /// How many remote addresses get a histogram of their own, from 1 to [`ObserverConfig::MAX_TARGETS`]; what comes
+    /// after shares one per role. Each costs 100 KiB of kernel memory.
     pub max_targets: u32,
     /// Records only connections that [`OwnProbes::mark`](super::OwnProbes::mark) announced, whatever their port.
     pub own_only: bool,
@@ -35,6 +35,16 @@ pub struct ObserverConfig {
     pub kernel_log: bool,
     /// A cgroup v2 directory to attach to instead of the root of the hierarchy.
     pub cgroup: Option<PathBuf>,
+}
+
+impl ObserverConfig {
+    /// The most remote addresses that can have a histogram of their own: they fill 400 MiB.
+    pub const MAX_TARGETS: u32 = 4096;
+
+    /// `max_targets` within its limits.
+    pub(super) fn targets(&self) -> u32 {
+        self.max_targets.clamp(1, Self::MAX_TARGETS)
+    }
 }
 
 impl Default for ObserverConfig {

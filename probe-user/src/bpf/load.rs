@@ -52,7 +52,7 @@ pub(super) fn load(
     let sk_err_offset = features.sk_err_offset.unwrap_or(0);
     let events = if config.events { EVENTS_PER_SECOND } else { 0 };
     let log_level = if features.kernel_log { LOG_ALL } else { 0 };
-    let targets = config.max_targets.max(1);
+    let targets = config.targets();
     let addresses = u32::try_from(config.addresses.len()).unwrap_or(u32::MAX);
 
     let mut loader = EbpfLoader::new();

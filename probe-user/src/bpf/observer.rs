@@ -21,6 +21,7 @@ use super::kernel_log::{self, KernelLog};
 use super::mapped::MappedCells;
 use super::own::OwnProbes;
 use super::stats::{self, ObserverStats, RttSource};
+use super::syscall;
 use crate::measure::SlotCounts;
 
 /// Who a slot's counts are about.
@@ -75,7 +76,8 @@ impl Observer {
         let kernel = Kernel::running();
         let mut features = Features::detect(config)?;
         let (mut ebpf, hierarchy) = attach::run(config, &mut features, &kernel)?;
-        let slots = config.max_targets.max(1) + FIXED_SLOTS;
+        syscall::return_freed_memory();
+        let slots = config.targets() + FIXED_SLOTS;
         let cells = Arc::new(attach::mapped(&ebpf, "CELLS", slots * STRIDE)?);
         let stats = attach::mapped(&ebpf, "STATS", STATS)?;
         // 0, as it was until here, means no interval yet: what came in between counts in this one.

@@ -45,6 +45,18 @@ pub(super) fn lift_memlock_limit() -> io::Result<()> {
     Ok(setrlimit(Resource::Memlock, unlimited)?)
 }
 
+/// Gives freed memory back to the kernel.
+///
+/// Reading the kernel's type information takes megabytes for a moment, which glibc would keep for later; other C
+/// libraries return blocks of that size at once.
+pub(super) fn return_freed_memory() {
+    #[cfg(target_env = "gnu")]
+    // SAFETY: it only releases pages that hold no allocation.
+    unsafe {
+        libc::malloc_trim(0);
+    }
+}
+
 /// What hangs on a cgroup's hook.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Attached {
