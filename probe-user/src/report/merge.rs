@@ -29,7 +29,8 @@ pub(super) struct Merged {
 #[derive(Debug, Default)]
 pub(super) struct Group {
     pub(super) total: Sum,
-    pub(super) phases: BTreeMap<String, Sum>,
+    /// In the order of their first interval.
+    pub(super) phases: Vec<(String, Sum)>,
     /// In the order they were read.
     pub(super) points: Vec<Point>,
 }
@@ -97,6 +98,17 @@ impl Sum {
     }
 }
 
+impl Group {
+    fn phase(&mut self, name: String) -> &mut Sum {
+        let known = self.phases.iter().position(|(known, _)| *known == name);
+        let index = known.unwrap_or_else(|| {
+            self.phases.push((name, Sum::default()));
+            self.phases.len() - 1
+        });
+        &mut self.phases[index].1
+    }
+}
+
 impl Merged {
     /// Nothing yet; `per_node` keeps the nodes' measurements of one target apart.
     pub(super) fn new(per_node: bool) -> Self {
@@ -136,7 +148,7 @@ impl Merged {
         let group = self.groups.entry(place).or_default();
         group.total.add(&samples);
         if let Some(phase) = phase {
-            group.phases.entry(phase).or_default().add(&samples);
+            group.phase(phase).add(&samples);
         }
         if let Samples::Whole(distribution) = samples {
             group.points.push(Point {

@@ -73,7 +73,10 @@ pub(super) fn write(
         .groups
         .iter()
         .flat_map(|(place, group)| {
-            let phases = group.phases.keys().map(|phase| phase.chars().count() + 8);
+            let phases = group
+                .phases
+                .iter()
+                .map(|(phase, _)| phase.chars().count() + 8);
             phases.chain([name(place).chars().count()])
         })
         .max()

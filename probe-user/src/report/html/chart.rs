@@ -93,6 +93,7 @@ where
     area.fill(&WHITE)?;
     let mut chart = ChartBuilder::on(area)
         .margin(12)
+        .margin_right(40)
         .x_label_area_size(44)
         .y_label_area_size(72)
         .build_cartesian_2d(axis.range.clone(), y)?;

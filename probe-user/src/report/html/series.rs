@@ -29,7 +29,11 @@ pub(super) fn percentile_axis<'a>(groups: impl Iterator<Item = &'a Group>) -> Ax
         ticks: end as usize + 1,
         label: |nines, _| {
             let percent = 100.0 * (1.0 - 10_f64.powf(-nines));
-            format!("{percent:.3} %").replace(".000", "")
+            if percent < 0.001 {
+                return "0 %".to_owned();
+            }
+            let text = format!("{percent:.3}");
+            format!("{} %", text.trim_end_matches('0').trim_end_matches('.'))
         },
     }
 }
