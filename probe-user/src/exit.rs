@@ -63,6 +63,43 @@ impl Exit {
     }
 }
 
+/// Whose exit codes the process ends with.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Contract {
+    /// joinprobe's own, those of [`Exit::code`].
+    #[default]
+    Joinprobe,
+    /// Monitoring plugins: 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN.
+    MonitoringPlugin,
+    /// node-problem-detector: 0 OK, 1 problem, 2 unknown.
+    NodeProblemDetector,
+}
+
+impl Contract {
+    /// What is made of the verdict under this contract. A monitoring plugin has a code for warnings, whether or not
+    /// `--strict` asks for one.
+    #[must_use]
+    pub fn leniency(self, given: Leniency) -> Leniency {
+        Leniency {
+            strict: given.strict || self == Self::MonitoringPlugin,
+            ..given
+        }
+    }
+
+    /// The process's exit code.
+    #[must_use]
+    pub fn code(self, exit: Exit) -> u8 {
+        match (self, exit) {
+            (Self::Joinprobe, exit) => exit.code(),
+            (_, Exit::Pass) => 0,
+            (_, Exit::Warn) | (Self::NodeProblemDetector, Exit::Fail) => 1,
+            (Self::MonitoringPlugin, Exit::Fail) => 2,
+            (Self::MonitoringPlugin, _) => 3,
+            (Self::NodeProblemDetector, _) => 2,
+        }
+    }
+}
+
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
         Self::from(exit.code())
@@ -93,5 +130,29 @@ mod tests {
         }
         assert_eq!(Exit::CouldNotMeasure.code(), 1);
         assert_eq!(Exit::Usage.code(), 2);
+    }
+
+    #[test]
+    fn other_contracts_have_their_own_codes() {
+        for (exit, plugin, detector) in [
+            (Exit::Pass, 0, 0),
+            (Exit::Warn, 1, 1),
+            (Exit::Fail, 2, 1),
+            (Exit::Inconclusive, 3, 2),
+            (Exit::CouldNotMeasure, 3, 2),
+            (Exit::Usage, 3, 2),
+        ] {
+            assert_eq!(Contract::MonitoringPlugin.code(exit), plugin);
+            assert_eq!(Contract::NodeProblemDetector.code(exit), detector);
+            assert_eq!(Contract::Joinprobe.code(exit), exit.code());
+        }
+    }
+
+    #[test]
+    fn a_monitoring_plugin_always_tells_a_warning() {
+        let leniency = Contract::MonitoringPlugin.leniency(Leniency::default());
+        assert_eq!(Exit::of(Verdict::Warn, leniency), Exit::Warn);
+        let leniency = Contract::NodeProblemDetector.leniency(Leniency::default());
+        assert_eq!(Exit::of(Verdict::Warn, leniency), Exit::Pass);
     }
 }

@@ -3,7 +3,7 @@
 use probe_common::cells::Measure;
 use serde::Serialize;
 
-use crate::verdict::{Finding, FindingState, Unit};
+use crate::verdict::{Finding, FindingState, Unit, WarnFail};
 
 /// One check, in the JSON shape.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -40,6 +40,33 @@ pub struct FindingReport {
     /// For the formats that draw it.
     #[serde(skip)]
     pub mark: FindingState,
+    /// The same values for the formats that need no unit in the name.
+    #[serde(skip)]
+    pub amount: Option<Amount>,
+}
+
+/// A measured value beside its limits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Amount {
+    /// What was measured.
+    pub value: u64,
+    /// The limit that was decided on.
+    pub limit: Option<u64>,
+    /// The warn and the fail limit.
+    pub limits: WarnFail,
+    /// The unit of all of them.
+    pub unit: Unit,
+}
+
+impl Amount {
+    fn of(finding: &Finding) -> Option<Self> {
+        Some(Self {
+            value: finding.value?,
+            limit: finding.limit,
+            limits: finding.limits,
+            unit: finding.unit,
+        })
+    }
 }
 
 macro_rules! values {
@@ -104,6 +131,7 @@ impl FindingReport {
             text: finding.text.clone(),
             hint: finding.hint.clone(),
             mark: finding.state,
+            amount: Amount::of(finding),
         }
     }
 }

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::{EtcdProbeReport, FindingReport, PhaseReport, TargetReport, Timestamp};
 use crate::measure::TargetMeasurement;
-use crate::verdict::RunVerdict;
+use crate::verdict::{RunVerdict, Verdict};
 
 /// The schema's name, in every JSON line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -82,6 +82,9 @@ pub struct Report {
     pub etcd_probe: Option<EtcdProbeReport>,
     /// The observer itself.
     pub observer: ObserverReport,
+    /// The verdict, for the formats that reckon with it.
+    #[serde(skip)]
+    pub worst: Verdict,
 }
 
 impl Report {
@@ -113,6 +116,7 @@ impl Report {
             findings: verdict.findings.iter().map(FindingReport::new).collect(),
             etcd_probe: measured.iter().find_map(EtcdProbeReport::of),
             observer,
+            worst: verdict.verdict,
         }
     }
 }

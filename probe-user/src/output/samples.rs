@@ -8,7 +8,7 @@ use crate::measure::{Counters, Distributions, TargetMeasurement};
 use crate::output::{EventReport, Interval, IntervalReport, ObserverReport, Process, Report};
 use crate::output::{Kind, Schema, Timestamp};
 use crate::target::{Role, Side, Target, TargetSpec};
-use crate::verdict::{Finding, FindingState, RunVerdict, TargetVerdict, Unit, Verdict};
+use crate::verdict::{Finding, FindingState, RunVerdict, TargetVerdict, Unit, Verdict, WarnFail};
 
 /// 2026-12-01T20:00:00Z.
 pub(crate) fn time() -> SystemTime {
@@ -64,7 +64,7 @@ fn targets(n: u64) -> Vec<TargetMeasurement> {
 
 fn finding() -> Finding {
     Finding {
-        id: "etcd-rtt-median",
+        id: "etcd-handshake-rtt-median",
         state: FindingState::Pass,
         measure: Some(probe_common::cells::Measure::Handshake),
         quantile: Some(0.5),
@@ -72,9 +72,13 @@ fn finding() -> Finding {
         value: Some(10_111),
         lower: Some(10_047),
         upper: Some(10_175),
-        limit: Some(100_000),
+        limit: Some(50_000),
+        limits: WarnFail {
+            warn: Some(50_000),
+            fail: Some(100_000),
+        },
         unit: Unit::Micros,
-        source: "etcd election timeout / 10".to_owned(),
+        source: "half of the heartbeat interval of 100 ms (etcd defaults)".to_owned(),
         text: "handshake RTT median 10.1 ms (n=6) is within 50 ms".to_owned(),
         hint: String::new(),
     }
@@ -154,12 +158,94 @@ pub(crate) fn event() -> EventReport {
 pub(crate) fn verdict() -> Report {
     let measured = targets(6);
     let verdict = judged(&measured);
+    of_run(&measured, &verdict)
+}
+
+/// A run without a target.
+pub(crate) fn nothing() -> Report {
+    of_run(&[], &judged(&[]))
+}
+
+/// A run that fails: a warning, a median beyond its limit, and a finding of every other state.
+pub(crate) fn trouble() -> Report {
+    let measured = targets(6);
+    let mut verdict = judged(&measured);
+    verdict.verdict = Verdict::Fail;
+    verdict.targets[0].verdict = Verdict::Warn;
+    verdict.targets[0].findings = vec![
+        Finding {
+            state: FindingState::Warn,
+            value: Some(71_400),
+            text: "handshake RTT median 71.4 ms (n=6) is above the warn limit of 50 ms".to_owned(),
+            hint: "Look for a longer route | or a busy link.".to_owned(),
+            ..finding()
+        },
+        Finding::plain(
+            "client-certificate",
+            FindingState::Skipped,
+            "no client certificate was given",
+        ),
+    ];
+    verdict.targets[1].verdict = Verdict::Fail;
+    verdict.targets[1].findings = vec![Finding {
+        state: FindingState::Fail,
+        value: Some(131_072),
+        limit: Some(100_000),
+        source: "a tenth of the election timeout of 1000 ms (etcd defaults)".to_owned(),
+        text: "handshake RTT median 131 ms (n=6) is above the fail limit of 100 ms".to_owned(),
+        hint: "A member this far away misses heartbeats: <move> it & try again.".to_owned(),
+        ..finding()
+    }];
+    verdict.targets[2].findings = vec![
+        finding(),
+        Finding {
+            id: "retransmit-rate",
+            state: FindingState::NotDecided,
+            measure: None,
+            quantile: None,
+            n: 288,
+            value: Some(10_416),
+            lower: Some(2_853),
+            upper: Some(26_676),
+            limit: Some(10_000),
+            limits: WarnFail::both(10_000, 50_000),
+            unit: Unit::PartsPerMillion,
+            source: "loss that TCP hides as latency".to_owned(),
+            text: "3 of 288 segments retransmitted (1.04 %): not decided".to_owned(),
+            hint: String::new(),
+        },
+        Finding {
+            id: "syn-retransmits",
+            state: FindingState::Pass,
+            n: 7,
+            value: Some(0),
+            limit: Some(0),
+            limits: WarnFail::warn(0),
+            ..Finding::plain(
+                "syn-retransmits",
+                FindingState::Pass,
+                "0 SYN retransmits in 7 connects",
+            )
+        },
+    ];
+    verdict.findings = vec![
+        Finding::plain(
+            "etcd-not-measured",
+            FindingState::Inconclusive,
+            "etcd not measured",
+        )
+        .hint("Name the members with --etcd."),
+    ];
+    of_run(&measured, &verdict)
+}
+
+fn of_run(measured: &[TargetMeasurement], verdict: &RunVerdict) -> Report {
     Report::of_run(
         "cp-4",
         time(),
         Duration::from_millis(870),
-        &measured,
-        &verdict,
+        measured,
+        verdict,
         observer(),
     )
 }

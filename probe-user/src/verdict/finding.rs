@@ -53,8 +53,10 @@ pub struct Finding {
     pub lower: Option<u64>,
     /// Upper confidence bound, same unit.
     pub upper: Option<u64>,
-    /// The limit, same unit.
+    /// The limit that was decided on, same unit.
     pub limit: Option<u64>,
+    /// The warn and the fail limit of the check, same unit, where it has one.
+    pub limits: WarnFail,
     /// Unit of the four values above.
     pub unit: Unit,
     /// Where the limit comes from.
@@ -78,6 +80,7 @@ impl Finding {
             lower: None,
             upper: None,
             limit: None,
+            limits: WarnFail::default(),
             unit: Unit::Count,
             source: String::new(),
             text: text.into(),
@@ -90,6 +93,41 @@ impl Finding {
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = hint.into();
         self
+    }
+}
+
+/// The limits of one check; which of them was decided on is [`Finding::limit`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct WarnFail {
+    /// Beyond it is a warning.
+    pub warn: Option<u64>,
+    /// Beyond it is a failure.
+    pub fail: Option<u64>,
+}
+
+impl WarnFail {
+    /// A check that only warns.
+    pub(crate) fn warn(limit: u64) -> Self {
+        Self {
+            warn: Some(limit),
+            fail: None,
+        }
+    }
+
+    /// A check that only fails.
+    pub(crate) fn fail(limit: u64) -> Self {
+        Self {
+            warn: None,
+            fail: Some(limit),
+        }
+    }
+
+    /// A check that does both. A warn limit above the fail limit has nothing left to say.
+    pub(crate) fn both(warn: u64, fail: u64) -> Self {
+        Self {
+            warn: Some(warn.min(fail)),
+            fail: Some(fail),
+        }
     }
 }
 

@@ -19,7 +19,7 @@ mod timing;
 
 pub use combine::combine;
 pub use decisions::{Decisions, WorstInterval};
-pub use finding::{Finding, FindingState, Unit};
+pub use finding::{Finding, FindingState, Unit, WarnFail};
 pub use judge::{judge_target, needs_more};
 pub use limits::{Limit, LimitError, LimitId, Limits};
 pub use policy::{Join, Policy, RunPolicy};

@@ -4,7 +4,7 @@ use super::Rules;
 use crate::measure::{TargetMeasurement, micros};
 use crate::verdict::limits::LimitId;
 use crate::verdict::median::{Median, Samples};
-use crate::verdict::{Finding, FindingState, Unit, text};
+use crate::verdict::{Finding, FindingState, Unit, WarnFail, text};
 use probe_common::cells::Measure;
 
 const TIME: &str = "connect-time";
@@ -37,6 +37,7 @@ fn time(measured: &TargetMeasurement, rules: &mut Rules<'_>) -> Finding {
         n,
         value: Some(slowest),
         limit: Some(limit.value),
+        limits: WarnFail::fail(limit.value),
         unit: Unit::Micros,
         source: limit.source.clone(),
         ..Finding::plain(TIME, FindingState::Pass, "")
@@ -79,6 +80,7 @@ fn syn(measured: &TargetMeasurement, rules: &Rules<'_>) -> Finding {
         n: opened,
         value: Some(sent_again),
         limit: Some(limit.value),
+        limits: WarnFail::warn(limit.value),
         source: limit.source.clone(),
         ..Finding::plain(SYN, FindingState::Pass, "")
     };

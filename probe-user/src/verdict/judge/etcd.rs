@@ -6,7 +6,7 @@ use crate::probe::{EtcdAnswer, Stage};
 use crate::target::Role;
 use crate::verdict::limits::LimitId;
 use crate::verdict::median::{Median, Samples};
-use crate::verdict::{Finding, FindingState, Unit, text};
+use crate::verdict::{Finding, FindingState, Unit, WarnFail, text};
 
 /// Ids: `etcd-request`, `etcd-server-time`, `etcd-learner`.
 pub(super) fn findings(measured: &TargetMeasurement, rules: &Rules<'_>) -> Vec<Finding> {
@@ -54,6 +54,7 @@ fn request(answer: &EtcdAnswer, took: u64, rules: &Rules<'_>) -> Finding {
         n: 1,
         value: Some(took),
         limit: Some(limit.value),
+        limits: WarnFail::fail(limit.value),
         unit: Unit::Micros,
         source: limit.source.clone(),
         hint: if within {
@@ -106,6 +107,7 @@ fn server_time(measured: &TargetMeasurement, took: u64, rules: &Rules<'_>) -> Op
         n: 1,
         value: Some(server),
         limit: Some(limit.value),
+        limits: WarnFail::warn(limit.value),
         unit: Unit::Micros,
         source: limit.source.clone(),
         hint: hint.to_owned(),

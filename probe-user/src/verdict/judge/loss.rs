@@ -7,7 +7,7 @@ use crate::measure::TargetMeasurement;
 use crate::target::RoleName;
 use crate::verdict::bounds::{quantile_bounds, rate_bounds, samples_needed};
 use crate::verdict::limits::LimitId;
-use crate::verdict::{Finding, FindingState, Unit, text};
+use crate::verdict::{Finding, FindingState, Unit, WarnFail, text};
 
 /// Ids: `retransmit-rate`, `etcd-segment-p99`.
 pub(super) fn findings(measured: &TargetMeasurement, rules: &mut Rules<'_>) -> Vec<Finding> {
@@ -68,6 +68,7 @@ fn retransmits(measured: &TargetMeasurement, rules: &mut Rules<'_>) -> Finding {
         lower: bounds.lower,
         upper: bounds.upper,
         limit: Some(limit.value),
+        limits: WarnFail::both(warn.value, fail.value),
         unit: Unit::PartsPerMillion,
         source: limit.source.clone(),
         hint: match state {
@@ -132,6 +133,7 @@ fn segment_p99(measured: &TargetMeasurement, rules: &mut Rules<'_>) -> Finding {
         lower: bounds.lower,
         upper: bounds.upper,
         limit: Some(limit.value),
+        limits: WarnFail::warn(limit.value),
         unit: Unit::Micros,
         source: limit.source.clone(),
         hint: if state == FindingState::Warn {

@@ -7,7 +7,7 @@ use crate::measure::TargetMeasurement;
 use crate::target::RoleName;
 use crate::verdict::limits::{Limit, LimitId};
 use crate::verdict::median::{Median, Samples};
-use crate::verdict::{Finding, FindingState, Unit, text};
+use crate::verdict::{Finding, FindingState, Unit, WarnFail, text};
 
 /// Ids: `ROLE-path-rtt-median`, `ROLE-handshake-rtt-median`, `ROLE-segment-min-rtt-median` with `etcd` or `apiserver`
 /// for ROLE, and `path-above-handshake`.
@@ -92,6 +92,7 @@ fn median(
         lower: median.bounds.lower,
         upper: median.bounds.upper,
         limit: Some(limit.value),
+        limits: WarnFail::both(warn.value, fail.value),
         unit: Unit::Micros,
         source: limit.source.clone(),
         text: rtt_text::sentence(measure, &median, samples, state, limit),
