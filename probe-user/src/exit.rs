@@ -91,6 +91,7 @@ impl Contract {
     pub fn code(self, exit: Exit) -> u8 {
         match (self, exit) {
             (Self::Joinprobe, exit) => exit.code(),
+            (_, Exit::Command(code)) => code,
             (_, Exit::Pass) => 0,
             (_, Exit::Warn) | (Self::NodeProblemDetector, Exit::Fail) => 1,
             (Self::MonitoringPlugin, Exit::Fail) => 2,

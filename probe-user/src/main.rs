@@ -3,5 +3,5 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    probe_user::run::run().into()
+    probe_user::run::run()
 }

@@ -1,6 +1,8 @@
 //! From raw arguments to an exit code.
 
+use std::ffi::OsString;
 use std::io::{self, Write as _};
+use std::process::ExitCode;
 
 use anstream::AutoStream;
 use clap::{CommandFactory as _, FromArgMatches as _};
@@ -9,31 +11,59 @@ use crate::cli::{Args, ColorChoice, Command, OutputFormat};
 use crate::config::sources::{self, Origins, SourceError};
 use crate::config::{Common, PreflightConfig, RunConfig, WatchConfig};
 use crate::exit::Exit;
-use crate::output::{Json, Marks, Render, Table};
+use crate::output::{JSON_SCHEMA, Marks};
 use crate::{preflight, report, runner, secrecy, watch};
 
-/// Runs the command that the process's arguments name.
+/// Runs the command that the process's arguments name, and gives the process's exit code.
 #[must_use]
-pub fn run() -> Exit {
+pub fn run() -> ExitCode {
     // Before anything secret is read. Where it is refused, what follows is as safe as any other program.
     let protected = secrecy::protect();
-    let (args, origins) = match arguments() {
-        Ok(args) => args,
-        Err(SourceError::CommandLine(error)) => {
-            // Help and version come this way too, with code 0. A closed pipe is no reason to complain.
-            let _ = error.print();
-            return if error.use_stderr() {
-                Exit::Usage
-            } else {
-                Exit::Pass
+    let typed: Vec<_> = std::env::args_os().collect();
+    let mut format = OutputFormat::asked_for(&typed, |name| std::env::var_os(name))
+        .unwrap_or(OutputFormat::Table);
+    let exit = match arguments(typed) {
+        Ok((args, origins)) => {
+            crate::cli::log::start(args.global.verbose, args.global.bpf_log);
+            if let Err(error) = &protected {
+                log::warn!("core dumps of this process could not be forbidden: {error}");
+            }
+            // The configuration file may have had a word in it.
+            format = match &args.command {
+                Command::Preflight(preflight) => preflight.output,
+                Command::Watch(watch) => watch.observe.output,
+                // What a command prints and how it ends are its own.
+                Command::Run(_) | Command::Report(_) | Command::Schema => OutputFormat::Table,
             };
+            command(args, &origins, protected.as_ref().ok(), format)
         }
-        Err(error) => return complain(&error, Exit::Usage),
+        Err(SourceError::CommandLine(error)) => refuse(&error, format),
+        Err(error) => complain(&error, Exit::Usage, format),
     };
-    crate::cli::log::start(args.global.verbose, args.global.bpf_log);
-    if let Err(error) = &protected {
-        log::warn!("core dumps of this process could not be forbidden: {error}");
+    ExitCode::from(format.contract().code(exit))
+}
+
+/// What clap has to say: help and version come this way too, with code 0.
+fn refuse(error: &clap::Error, format: OutputFormat) -> Exit {
+    // A closed pipe is no reason to complain.
+    let _ = error.print();
+    if !error.use_stderr() {
+        return Exit::Pass;
     }
+    // Usage and advice come in paragraphs of their own.
+    let message = error.render().to_string();
+    let sentence = message.split("\n\n").next().unwrap_or_default();
+    let sentence = sentence.strip_prefix("error: ").unwrap_or(sentence);
+    let _ = format.refuse(sentence, &mut io::stdout());
+    Exit::Usage
+}
+
+fn command(
+    args: Args,
+    origins: &Origins,
+    before: Option<&secrecy::Before>,
+    format: OutputFormat,
+) -> Exit {
     let color = args.global.color;
     let common = Common::resolve(&args.global);
     let runtime = match tokio::runtime::Builder::new_current_thread()
@@ -41,7 +71,13 @@ pub fn run() -> Exit {
         .build()
     {
         Ok(runtime) => runtime,
-        Err(error) => return complain(&format!("cannot start: {error}"), Exit::CouldNotMeasure),
+        Err(error) => {
+            return complain(
+                &format!("cannot start: {error}"),
+                Exit::CouldNotMeasure,
+                format,
+            );
+        }
     };
     match args.command {
         Command::Report(args) => {
@@ -49,45 +85,51 @@ pub fn run() -> Exit {
             match result {
                 Ok(()) => Exit::Pass,
                 Err(error) if error.exit() == Exit::Pass => Exit::Pass,
-                Err(error) => complain(&error, error.exit()),
+                Err(error) => complain(&error, error.exit(), format),
             }
         }
         Command::Watch(args) => {
-            let config = match WatchConfig::resolve(common, *args, &origins) {
+            let config = match WatchConfig::resolve(common, *args, origins) {
                 Ok(config) => config,
-                Err(error) => return complain(&error, Exit::Usage),
+                Err(error) => return complain(&error, Exit::Usage, format),
             };
             match runtime.block_on(watch::run(&config, color)) {
                 Ok(exit) => exit,
-                Err(error) => complain(&error, error.exit()),
+                Err(error) => complain(&error, error.exit(), format),
             }
         }
         Command::Run(args) => {
-            let config = match RunConfig::resolve(common, *args, &origins) {
+            let config = match RunConfig::resolve(common, *args, origins) {
                 Ok(config) => config,
-                Err(error) => return complain(&error, Exit::Usage),
+                Err(error) => return complain(&error, Exit::Usage, format),
             };
-            match runtime.block_on(runner::run(&config, color, protected.as_ref().ok())) {
+            match runtime.block_on(runner::run(&config, color, before)) {
                 Ok(exit) => exit,
-                Err(error) => complain(&error, error.exit()),
+                Err(error) => complain(&error, error.exit(), format),
             }
         }
+        Command::Schema => {
+            let mut out = io::stdout().lock();
+            let written = out
+                .write_all(JSON_SCHEMA.as_bytes())
+                .and_then(|()| out.flush());
+            ending(written, Exit::Pass, format)
+        }
         Command::Preflight(args) => {
-            let config = match PreflightConfig::resolve(common, *args, &origins) {
+            let config = match PreflightConfig::resolve(common, *args, origins) {
                 Ok(config) => config,
-                Err(error) => return complain(&error, Exit::Usage),
+                Err(error) => return complain(&error, Exit::Usage, format),
             };
             match runtime.block_on(preflight::run(&config)) {
                 Ok(outcome) => print(&outcome, &config, color),
-                Err(error) => complain(&error, error.exit()),
+                Err(error) => complain(&error, error.exit(), format),
             }
         }
     }
 }
 
 /// The arguments as typed, completed from the environment and the configuration file.
-fn arguments() -> Result<(Args, Origins), SourceError> {
-    let typed = std::env::args_os().collect();
+fn arguments(typed: Vec<OsString>) -> Result<(Args, Origins), SourceError> {
     let completed = sources::complete(&mut Args::command(), typed, |name| std::env::var_os(name))?;
     let args = Args::from_arg_matches(&completed.matches)?;
     Ok((args, completed.origins))
@@ -100,27 +142,32 @@ fn print(outcome: &preflight::Outcome, config: &PreflightConfig, color: ColorCho
         ColorChoice::Never => anstream::ColorChoice::Never,
     };
     let mut out = AutoStream::new(io::stdout(), choice);
-    let format: &dyn Render = match config.output {
-        OutputFormat::Table => &Table {
-            marks: Marks::of_locale(),
-        },
-        OutputFormat::Json => &Json,
-    };
-    match format.write(&outcome.report, &mut out) {
+    let written = config
+        .output
+        .render(config.leniency())
+        .write(&outcome.report, &mut out);
+    ending(written, outcome.exit, config.output)
+}
+
+/// The exit code once the result has been written, or not.
+fn ending(written: io::Result<()>, exit: Exit, format: OutputFormat) -> Exit {
+    match written {
         // Whoever closed the pipe has read enough; the exit code still tells.
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => outcome.exit,
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => exit,
         Err(error) => complain(
             &format!(
                 "cannot write the result to standard output: {error}; free the disk or redirect it elsewhere"
             ),
             Exit::CouldNotMeasure,
+            format,
         ),
-        Ok(()) => outcome.exit,
+        Ok(()) => exit,
     }
 }
 
-fn complain(error: &dyn std::fmt::Display, exit: Exit) -> Exit {
+fn complain(error: &dyn std::fmt::Display, exit: Exit, format: OutputFormat) -> Exit {
     // With standard error closed there is nobody left to tell.
     let _ = writeln!(io::stderr(), "joinprobe: {error}");
+    let _ = format.refuse(&error.to_string(), &mut io::stdout());
     exit
 }

@@ -16,6 +16,7 @@ pub mod netns;
 pub mod pki;
 pub mod programs;
 pub mod report;
+pub mod schema;
 pub mod segment;
 mod turn;
 mod unique;

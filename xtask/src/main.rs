@@ -2,6 +2,7 @@
 
 mod build_ebpf;
 mod demo;
+mod manuals;
 mod packages;
 mod privilege;
 mod simulate_verdicts;
@@ -23,8 +24,12 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     BuildEbpf(build_ebpf::Args),
+    /// Write shell completions for bash, zsh and fish
+    Completions(manuals::Args),
     Demo(demo::Args),
     SimulateVerdicts(simulate_verdicts::Args),
+    /// Write man pages, one per command
+    Man(manuals::Args),
     Test(test::Args),
 }
 
@@ -32,6 +37,8 @@ enum Command {
 fn main() -> ExitCode {
     let outcome = match Cli::parse().command {
         Command::BuildEbpf(args) => build_ebpf::run(&args),
+        Command::Completions(args) => manuals::run(manuals::Manual::Completions, &args),
+        Command::Man(args) => manuals::run(manuals::Manual::Man, &args),
         Command::Demo(args) => demo::run(&args),
         Command::SimulateVerdicts(args) => simulate_verdicts::run(&args),
         Command::Test(args) => test::run(&args),

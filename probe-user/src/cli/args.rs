@@ -13,7 +13,9 @@ const EXIT_CODES: &str = "Exit codes:
   2  wrong usage or configuration, unreadable or mismatched key files
   3  fail
   4  warn (only with --strict)
-  5  inconclusive, or etcd not measured (0 with --allow-inconclusive)";
+  5  inconclusive, or etcd not measured (0 with --allow-inconclusive)
+With -o nagios instead: 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN (what 1, 2 and 5 stand for above).
+With -o npd instead: 0 no problem, 1 problem, 2 unknown.";
 
 const RUN_EXIT_CODES: &str =
     "Exit codes: the command's own when it is not 0, or 128 and the signal that ended it; otherwise
@@ -74,6 +76,8 @@ pub enum Command {
     /// Watch while a command such as `kubeadm join` runs, and tell its phases apart
     #[command(after_help = RUN_EXIT_CODES)]
     Run(Box<RunArgs>),
+    /// Print the JSON Schema of -o json
+    Schema,
 }
 
 /// `joinprobe preflight`.
@@ -192,6 +196,14 @@ pub enum OutputFormat {
     Table,
     /// One JSON object, schema joinprobe/v1.
     Json,
+    /// One line for a log.
+    Short,
+    /// A monitoring plugin's status line with performance data, and its exit codes.
+    Nagios,
+    /// A message for node-problem-detector, at most 80 bytes, and its exit codes.
+    Npd,
+    /// JUnit XML, a test case per check.
+    Junit,
 }
 
 /// When to colour.

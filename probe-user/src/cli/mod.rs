@@ -2,6 +2,7 @@
 
 mod args;
 mod duration;
+mod format;
 pub mod log;
 mod observe;
 pub mod progress;

@@ -9,7 +9,7 @@ use super::{Common, ConfigError, TimingChoice};
 use crate::bpf::{ObserverConfig, Scope};
 use crate::cli::{ObserveArgs, OutputFormat, WatchArgs};
 use crate::discover::Found;
-use crate::exit::Leniency;
+use crate::exit::{Contract, Leniency};
 use crate::output::Textfile;
 use crate::target::{Role, RoleName as _, parse};
 use crate::verdict::Join;
@@ -65,7 +65,9 @@ impl WatchConfig {
         Ok(Self {
             duration: args.duration.into_iter().chain(args.max_duration).min(),
             until_file: args.until_file,
-            fail_on_verdict: args.fail_on_verdict,
+            // Whoever reads another contract's exit code reads it for the verdict.
+            fail_on_verdict: args.fail_on_verdict
+                || args.observe.output.contract() != Contract::Joinprobe,
             observe: ObserveConfig::resolve(common, args.observe, origins)?,
         })
     }
@@ -121,11 +123,11 @@ impl ObserveConfig {
                 heartbeat: found(args.etcd_heartbeat, "etcd-heartbeat"),
                 election: found(args.etcd_election, "etcd-election"),
             },
-            leniency: Leniency {
+            leniency: args.output.contract().leniency(Leniency {
                 strict: args.strict,
                 allow_inconclusive: args.allow_inconclusive,
                 warn_only: false,
-            },
+            }),
             output: args.output,
             listen: args.listen,
             textfile: args.textfile,

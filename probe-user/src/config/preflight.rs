@@ -7,6 +7,7 @@ use super::sources::Origins;
 use super::{Common, ConfigError};
 use crate::cli::{OutputFormat, PreflightArgs};
 use crate::discover::{Found, Hints, Root};
+use crate::exit::Leniency;
 use crate::target::{Role, TargetSpec, parse};
 
 /// Files with trust and credentials; nothing is read yet.
@@ -83,6 +84,16 @@ pub struct PreflightConfig {
 }
 
 impl PreflightConfig {
+    /// What is made of verdicts that are neither pass nor fail, in the result format's own terms.
+    #[must_use]
+    pub fn leniency(&self) -> Leniency {
+        self.output.contract().leniency(Leniency {
+            strict: self.strict,
+            allow_inconclusive: self.allow_inconclusive,
+            warn_only: false,
+        })
+    }
+
     /// Resolves the arguments.
     ///
     /// # Errors

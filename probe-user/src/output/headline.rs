@@ -61,12 +61,13 @@ impl<'a> Headline<'a> {
 
     /// The subject and the finding's sentence, on one line.
     pub(super) fn sentence(&self) -> String {
-        let subject = self.subject();
         let text = one_line(&self.finding.text);
-        if subject.is_empty() || text.starts_with(&subject) {
-            text
-        } else {
-            format!("{subject}: {text}")
+        match self.target {
+            None => text,
+            Some(target) if text.starts_with(&target.measured.target) => {
+                format!("{} {text}", target.measured.role)
+            }
+            Some(_) => format!("{}: {text}", self.subject()),
         }
     }
 

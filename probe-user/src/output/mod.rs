@@ -11,13 +11,14 @@ mod json;
 mod junit;
 mod live;
 mod model;
-mod phase;
 mod nagios;
 mod npd;
 mod perfdata;
+mod phase;
 mod prometheus;
 #[cfg(test)]
 pub(crate) mod samples;
+mod schema;
 mod short;
 mod stream;
 mod table;
@@ -38,10 +39,11 @@ pub use json::Json;
 pub use junit::Junit;
 pub use live::LiveTable;
 pub use model::{Kind, ObserverReport, Report, Schema};
-pub use phase::PhaseReport;
 pub use nagios::Nagios;
 pub use npd::{NPD_MESSAGE, Npd};
+pub use phase::PhaseReport;
 pub use prometheus::{BadPath, Listen, Textfile};
+pub use schema::JSON_SCHEMA;
 pub use short::Short;
 pub use stream::{JsonLines, VerdictOnly};
 pub use table::{Marks, Table};
@@ -55,4 +57,10 @@ pub trait Render {
     /// # Errors
     /// Those of `out`.
     fn write(&self, report: &Report, out: &mut dyn Write) -> io::Result<()>;
+}
+
+impl Render for Box<dyn Render> {
+    fn write(&self, report: &Report, out: &mut dyn Write) -> io::Result<()> {
+        self.as_ref().write(report, out)
+    }
 }

@@ -19,7 +19,7 @@ use crate::bpf::{KernelLog, Observer, ObserverConfig};
 use crate::cli::progress::Progress;
 use crate::cli::signal;
 use crate::config::PreflightConfig;
-use crate::exit::{Exit, Leniency};
+use crate::exit::Exit;
 use crate::measure::TargetMeasurement;
 use crate::output::{ObserverReport, Report};
 use crate::plan::{Plan, Request};
@@ -85,13 +85,8 @@ pub async fn run(config: &PreflightConfig) -> Result<Outcome, PreflightError> {
     let measured = rounds.measurements(&observer);
     let verdict = judge::run(rounds.decisions(), config, &plan, &measured);
     let observer = observer_report(&observer, attached);
-    let leniency = Leniency {
-        strict: config.strict,
-        allow_inconclusive: config.allow_inconclusive,
-        warn_only: false,
-    };
     Ok(Outcome {
-        exit: Exit::of(verdict.verdict, leniency),
+        exit: Exit::of(verdict.verdict, config.leniency()),
         report: with_origins(
             Report::of_run(
                 &config.common.node,

@@ -10,7 +10,7 @@ use super::WatchError;
 use crate::cli::{ColorChoice, OutputFormat};
 use crate::config::ObserveConfig;
 use crate::output::{
-    Exporters, HistogramLog, JsonLines, Listen, LiveTable, Marks, Table, Textfile,
+    Exporters, HistogramLog, JsonLines, Listen, LiveTable, Marks, Table, Textfile, VerdictOnly,
 };
 
 /// Where the reports go that are for people or pipes.
@@ -88,6 +88,10 @@ fn add<W: RawStream + AsLockedWrite + Write + 'static>(
                 marks: Marks::of_locale(),
             };
             exporters.add(LiveTable::new(table, AutoStream::new(out, color), redraw));
+        }
+        // What these say is said once, at the end.
+        OutputFormat::Short | OutputFormat::Nagios | OutputFormat::Npd | OutputFormat::Junit => {
+            exporters.add(VerdictOnly::new(config.output.render(config.leniency), out));
         }
     }
 }

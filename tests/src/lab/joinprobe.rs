@@ -13,6 +13,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::netns::Namespace;
 use crate::report::Report;
+use crate::schema;
 
 /// Longer than any run that is not stuck.
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -131,10 +132,11 @@ impl Finished {
     /// Its standard output as a report.
     ///
     /// # Errors
-    /// When it is no JSON; with both outputs.
+    /// When it is no JSON, with both outputs, or none of the published schema.
     pub fn report(&self) -> Result<Report> {
         let parsed = serde_json::from_str(&self.stdout);
         let parsed = parsed.map_err(|error| anyhow!("no JSON ({error}): {self:?}"))?;
+        schema::check(&parsed)?;
         Ok(Report(parsed))
     }
 }
