@@ -94,9 +94,8 @@ impl Contract {
             (_, Exit::Command(code)) => code,
             (_, Exit::Pass) => 0,
             (_, Exit::Warn) | (Self::NodeProblemDetector, Exit::Fail) => 1,
-            (Self::MonitoringPlugin, Exit::Fail) => 2,
+            (Self::MonitoringPlugin, Exit::Fail) | (Self::NodeProblemDetector, _) => 2,
             (Self::MonitoringPlugin, _) => 3,
-            (Self::NodeProblemDetector, _) => 2,
         }
     }
 }

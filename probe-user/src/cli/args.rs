@@ -202,7 +202,7 @@ pub enum OutputFormat {
     Nagios,
     /// A message for node-problem-detector, at most 80 bytes, and its exit codes.
     Npd,
-    /// JUnit XML, a test case per check.
+    /// XML as `JUnit` writes it, a test case per check.
     Junit,
 }
 

@@ -25,9 +25,10 @@ impl Npd {
 
 impl Render for Npd {
     fn write(&self, report: &Report, out: &mut dyn Write) -> io::Result<()> {
-        let message = Headline::of(report)
-            .map(|headline| message(&headline))
-            .unwrap_or_else(|| "nothing was checked".to_owned());
+        let message = Headline::of(report).map_or_else(
+            || "nothing was checked".to_owned(),
+            |headline| message(&headline),
+        );
         writeln!(out, "{}", cut(&format!("{}: {message}", report.verdict)))?;
         out.flush()
     }

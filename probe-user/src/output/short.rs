@@ -11,9 +11,10 @@ pub struct Short;
 
 impl Render for Short {
     fn write(&self, report: &Report, out: &mut dyn Write) -> io::Result<()> {
-        let worst = Headline::of(report)
-            .map(|headline| headline.sentence())
-            .unwrap_or_else(|| "nothing was checked".to_owned());
+        let worst = Headline::of(report).map_or_else(
+            || "nothing was checked".to_owned(),
+            |headline| headline.sentence(),
+        );
         let targets = report.targets.len();
         writeln!(
             out,
