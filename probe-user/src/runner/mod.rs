@@ -105,7 +105,7 @@ pub async fn run(
     let verdict = session.finish().verdict;
     Ok(match code(status) {
         0 => Exit::of(verdict, config.observe.leniency),
-        code => Exit::Command(code),
+        failed => Exit::Command(failed),
     })
 }
 
@@ -123,13 +123,13 @@ async fn observe(
         // Whoever reads the reports may go; the command goes on.
         let _ = tokio::select! {
             biased;
-            phase = started.phases.recv(), if announcing => match phase {
-                Some(phase) => session.enter_phase(phase),
-                None => {
+            phase = started.phases.recv(), if announcing => {
+                let Some(phase) = phase else {
                     announcing = false;
                     continue;
-                }
-            },
+                };
+                session.enter_phase(phase)
+            }
             status = started.child.wait() => {
                 let status = status.map_err(|error| WatchError::Wait { what: "the command", error })?;
                 remaining(&mut started.phases, &started.traffic, session).await;

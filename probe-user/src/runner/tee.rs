@@ -60,10 +60,9 @@ pub(super) fn start(
         let mut chunk = vec![0; CHUNK];
         loop {
             let length = match from.read(&mut chunk) {
-                // A terminal whose last writer has gone says EIO.
-                Ok(0) => return,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                Err(_) => return,
+                // A terminal whose last writer has gone says EIO.
+                Ok(0) | Err(_) => return,
                 Ok(length) => length,
             };
             let bytes = chunk.get(..length).unwrap_or_default();
