@@ -153,9 +153,10 @@ fn bulk_on_another_port_does_not_run_the_program() -> Result<()> {
     let Some(_turn) = take_turn(&["joinprobe", "etcd", "bpftool"])? else {
         return Ok(());
     };
-    let lab = Lab::builder().spare_nodes(1).start()?;
+    // The first spare node is the dead target.
+    let lab = Lab::builder().spare_nodes(2).start()?;
     let cgroup = Cgroup::enter()?;
-    let node = &lab.spare_nodes[0];
+    let node = &lab.spare_nodes[1];
     let to: SocketAddr = node.at(9999);
     let listener = node.namespace.enter(|| TcpListener::bind(to))??;
     let sink = std::thread::spawn(move || {

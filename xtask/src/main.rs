@@ -5,6 +5,7 @@ mod demo;
 mod manuals;
 mod packages;
 mod privilege;
+mod python;
 mod simulate_verdicts;
 mod test;
 mod workspace;

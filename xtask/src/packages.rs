@@ -53,7 +53,6 @@ pub(crate) const LAB: &[Need] = &[
 /// What the tests need beyond it.
 pub(crate) const TESTS: &[Need] = &[
     install("bpftool", &["bpftool", "linux-tools-generic"]),
-    install("openssl", &["openssl"]),
     install("setpriv", &["util-linux"]),
     install("openssl", &["openssl"]),
     unpack_only("etcdctl", &["etcd-client"]),
@@ -118,13 +117,7 @@ fn provide(need: &Need) -> Result<()> {
             "installing package {package} for {}",
             need.program
         ));
-        apt(&[
-            "install",
-            "--yes",
-            "--quiet=2",
-            "--no-install-recommends",
-            package,
-        ])?;
+        install_packages(&[package])?;
     } else {
         let folder = unpacked();
         say(&format!(
@@ -139,6 +132,15 @@ fn provide(need: &Need) -> Result<()> {
         "package {package} does not bring it"
     );
     Ok(())
+}
+
+/// Installs Debian packages.
+///
+/// # Errors
+/// When they cannot be installed.
+pub(crate) fn install_packages(packages: &[&str]) -> Result<()> {
+    let options = ["install", "--yes", "--quiet=2", "--no-install-recommends"];
+    apt(&[&options, packages].concat())
 }
 
 fn apt(words: &[&str]) -> Result<()> {

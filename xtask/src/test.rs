@@ -10,6 +10,7 @@ use anyhow::{Result, ensure};
 use crate::build_ebpf;
 use crate::packages::{self, LAB, TESTS};
 use crate::privilege::{as_root, has_sudo, inherited, is_root};
+use crate::python;
 use crate::workspace::{cargo, finish, joinprobe, say};
 
 /// Checks formatting and lints and runs all tests, those in the lab included.
@@ -28,6 +29,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let began = Instant::now();
     packages::ensure_present(&[LAB, TESTS])?;
+    python::ensure_present()?;
     if args.only.is_none() {
         say("formatting");
         finish(cargo("fmt")?.args(["--all", "--check"]))?;

@@ -192,7 +192,7 @@ fn watched_traffic_is_judged_by_handshakes_and_minima() {
     measured
         .distributions
         .handshake
-        .record_n(130_000, 9)
+        .record_n(130_000, 12)
         .unwrap();
     measured.distributions.segment_min.record(130_000).unwrap();
     let judged = judge(&measured);
