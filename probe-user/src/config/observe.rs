@@ -62,13 +62,15 @@ impl WatchConfig {
         args: WatchArgs,
         origins: &Origins,
     ) -> Result<Self, ConfigError> {
+        let contract = args.observe.output.contract();
+        let mut observe = ObserveConfig::resolve(common, args.observe, origins)?;
+        observe.leniency = contract.leniency(observe.leniency);
         Ok(Self {
             duration: args.duration.into_iter().chain(args.max_duration).min(),
             until_file: args.until_file,
             // Whoever reads another contract's exit code reads it for the verdict.
-            fail_on_verdict: args.fail_on_verdict
-                || args.observe.output.contract() != Contract::Joinprobe,
-            observe: ObserveConfig::resolve(common, args.observe, origins)?,
+            fail_on_verdict: args.fail_on_verdict || contract != Contract::Joinprobe,
+            observe,
         })
     }
 }
@@ -123,11 +125,11 @@ impl ObserveConfig {
                 heartbeat: found(args.etcd_heartbeat, "etcd-heartbeat"),
                 election: found(args.etcd_election, "etcd-election"),
             },
-            leniency: args.output.contract().leniency(Leniency {
+            leniency: Leniency {
                 strict: args.strict,
                 allow_inconclusive: args.allow_inconclusive,
                 warn_only: false,
-            }),
+            },
             output: args.output,
             listen: args.listen,
             textfile: args.textfile,
