@@ -131,9 +131,9 @@ fn begin(flow: &mut Flow, watched: &watch::Watched, side: Side) {
 /// Records the handshake's RTT: the first sample, so the smoothed value is that sample.
 #[inline(always)]
 fn handshake(ctx: Context, flow: &Flow) {
-    let rtt_us = ctx.srtt_us() >> 3;
-    if rtt_us != 0 {
-        cells::record(flow.slot, Measure::Handshake, rtt_us);
+    let srtt_us = ctx.srtt_us();
+    if srtt_us != 0 {
+        cells::record(flow.slot, Measure::Handshake, srtt_us >> 3);
     }
 }
 

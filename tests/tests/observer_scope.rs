@@ -178,7 +178,13 @@ fn simultaneous_connections_are_all_counted() -> Result<()> {
                 if side == Side::Client {
                     let handshakes = sum(&|counts| counts.distributions().handshake.len());
                     let connects = sum(&|counts| counts.distributions().connect.len());
-                    assert_eq!((handshakes, connects), (THREADS * EACH, THREADS * EACH));
+                    let sent_again = sum(&|counts| counts.counters().syn_retransmits);
+                    assert_eq!(connects, THREADS * EACH);
+                    // A full accept queue costs a SYN, and with it the sample.
+                    assert!(
+                        handshakes <= connects && handshakes + sent_again >= connects,
+                        "{handshakes} samples of {connects}, {sent_again} SYNs sent again"
+                    );
                 }
             }
             let stats = observer.stats();
