@@ -18,6 +18,20 @@ pub struct SlotCounts {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CompactCounts(Box<[(u32, u64)]>);
 
+impl CompactCounts {
+    /// The copy as it was.
+    #[must_use]
+    pub fn expand(&self) -> SlotCounts {
+        let mut counts = SlotCounts::default();
+        for &(cell, count) in &self.0 {
+            if let Some(place) = counts.cells.get_mut(cell as usize) {
+                *place = count;
+            }
+        }
+        counts
+    }
+}
+
 impl Default for SlotCounts {
     fn default() -> Self {
         Self {
@@ -162,6 +176,7 @@ mod tests {
         assert_eq!(between.distributions().path.len(), 1);
         assert_eq!(between.counters().opened, 3);
         assert!(then.since(&now).is_empty());
+        assert_eq!(now.compact().expand(), now);
         assert_eq!(now.clone().since_compact(&then.compact()), between);
     }
 }

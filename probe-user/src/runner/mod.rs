@@ -124,12 +124,13 @@ async fn observe(
         let _ = tokio::select! {
             biased;
             phase = started.phases.recv(), if announcing => {
-                let Some(phase) = phase else {
-                    announcing = false;
-                    continue;
-                };
-                session.enter_phase(phase)
+                match phase {
+                    Some(phase) => session.enter_phase(phase),
+                    None => announcing = false,
+                }
+                continue;
             }
+            () = std::future::ready(()), if session.is_behind() => session.report_pending(),
             status = started.child.wait() => {
                 let status = status.map_err(|error| WatchError::Wait { what: "the command", error })?;
                 remaining(&mut started.phases, &started.traffic, session).await;
@@ -155,7 +156,7 @@ async fn remaining(
     loop {
         match timeout(QUIET, phases.recv()).await {
             Ok(Some(phase)) => {
-                let _ = session.enter_phase(phase);
+                session.enter_phase(phase);
             }
             // Both streams have ended.
             Ok(None) => return,

@@ -7,53 +7,48 @@ use crate::config::ObserveConfig;
 use crate::measure::{CompactCounts, SlotCounts, TargetMeasurement};
 use crate::target::{Side, Target, TargetSpec};
 
-/// All counts at one moment.
+/// All counts at one moment. Taking one is quick; what it means is worked out when there is time.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Moment(HashMap<Endpoint, CompactCounts>);
 
-/// What one look at the counts gave.
-#[derive(Debug, Default)]
-pub(super) struct Look {
-    /// What happened since the earlier moment, one per endpoint that saw anything.
-    pub(super) since: Vec<TargetMeasurement>,
-    /// Everything since the observer was attached, one per endpoint.
-    pub(super) totals: Vec<TargetMeasurement>,
-    /// The counts of now.
-    pub(super) now: Moment,
-}
-
-/// Reads all counts.
-pub(super) fn look(
-    observer: &Observer,
-    config: &ObserveConfig,
-    earlier: &Moment,
-) -> Result<Look, ReadError> {
-    let mut found = Vec::new();
-    let mut now = HashMap::new();
-    observer.each_endpoint(|endpoint, counts| {
-        let compact = counts.compact();
-        let total = measurement(config, endpoint, &counts);
-        let since = match earlier.0.get(&endpoint) {
-            Some(then) if *then == compact => None,
-            Some(then) => Some(counts.since_compact(then)),
-            None => Some(counts),
-        };
-        let since = since
-            .filter(|counts| !counts.is_empty())
-            .map(|counts| measurement(config, endpoint, &counts));
-        now.insert(endpoint, compact);
-        found.push((endpoint, total, since));
-    })?;
-    found.sort_by_key(|(endpoint, ..)| endpoint.order());
-    let mut look = Look {
-        now: Moment(now),
-        ..Look::default()
-    };
-    for (_, total, since) in found {
-        look.totals.push(total);
-        look.since.extend(since);
+impl Moment {
+    /// Reads all counts.
+    pub(super) fn now(observer: &Observer) -> Result<Self, ReadError> {
+        let mut counts = HashMap::new();
+        observer.each_endpoint(|endpoint, found| {
+            counts.insert(endpoint, found.compact());
+        })?;
+        Ok(Self(counts))
     }
-    Ok(look)
+
+    /// What happened since `earlier`, one per endpoint that saw anything.
+    pub(super) fn since(&self, earlier: &Self, config: &ObserveConfig) -> Vec<TargetMeasurement> {
+        self.measurements(config, |endpoint, now| match earlier.0.get(endpoint) {
+            Some(then) if then == now => None,
+            Some(then) => Some(now.expand().since_compact(then)),
+            None => Some(now.expand()),
+        })
+    }
+
+    /// Everything since the observer was attached, one per endpoint.
+    pub(super) fn totals(&self, config: &ObserveConfig) -> Vec<TargetMeasurement> {
+        self.measurements(config, |_, now| Some(now.expand()))
+    }
+
+    fn measurements(
+        &self,
+        config: &ObserveConfig,
+        counts: impl Fn(&Endpoint, &CompactCounts) -> Option<SlotCounts>,
+    ) -> Vec<TargetMeasurement> {
+        let mut entries: Vec<_> = self.0.iter().collect();
+        entries.sort_by_key(|(endpoint, _)| endpoint.order());
+        entries
+            .into_iter()
+            .filter_map(|(endpoint, now)| Some((endpoint, counts(endpoint, now)?)))
+            .filter(|(_, counts)| !counts.is_empty())
+            .map(|(endpoint, counts)| measurement(config, *endpoint, &counts))
+            .collect()
+    }
 }
 
 fn measurement(

@@ -1,31 +1,25 @@
 //! The phases of a watched command.
 
-use std::time::{Instant, SystemTime};
+use std::time::{Duration, SystemTime};
 
-use super::ledger::{Look, Moment};
+use super::ledger::Moment;
+use crate::config::ObserveConfig;
+use crate::measure::micros;
 use crate::output::{MeasuredReport, PhaseReport, Timestamp};
 
 /// More phases than any kubeadm has: a command that prints brackets for ever must not fill the memory.
 const MOST: usize = 256;
 
 /// Phases so far.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Phases {
     current: Option<String>,
-    began: (SystemTime, Instant),
+    entered: usize,
+    /// The counts when the newest report's phase began.
     began_with: Moment,
-    ended: Vec<PhaseReport>,
-}
-
-impl Default for Phases {
-    fn default() -> Self {
-        Self {
-            current: None,
-            began: (SystemTime::now(), Instant::now()),
-            began_with: Moment::default(),
-            ended: Vec::new(),
-        }
-    }
+    /// The counts when the newest interval ended.
+    last: Moment,
+    reports: Vec<PhaseReport>,
 }
 
 impl Phases {
@@ -36,41 +30,57 @@ impl Phases {
 
     /// Whether `phase` is another one, and one more is kept.
     pub(super) fn is_new(&self, phase: &str) -> bool {
-        self.current() != Some(phase) && self.ended.len() < MOST
-    }
-
-    /// Whether a phase was ever announced.
-    pub(super) fn any(&self) -> bool {
-        self.current.is_some()
-    }
-
-    /// The counts at the beginning of the phase that goes on.
-    pub(super) fn began_with(&self) -> &Moment {
-        &self.began_with
-    }
-
-    /// Ends the phase that goes on, with a look at what happened in it.
-    pub(super) fn end(&mut self, look: Look, rtt_source: &str) {
-        let targets = look.since.into_iter();
-        self.ended.push(PhaseReport {
-            phase: self.current.clone(),
-            time: Timestamp(self.began.0),
-            duration_us: crate::measure::micros(self.began.1.elapsed()),
-            targets: targets
-                .map(|measured| MeasuredReport::new(measured, rtt_source))
-                .collect(),
-        });
-        self.began = (SystemTime::now(), Instant::now());
-        self.began_with = look.now;
+        self.current() != Some(phase) && self.entered < MOST
     }
 
     /// Begins a phase.
     pub(super) fn enter(&mut self, phase: String) {
+        self.entered += 1;
         self.current = Some(phase);
     }
 
-    /// All that have ended.
+    /// Takes in an interval that lies in `phase` and ended with `moment`.
+    pub(super) fn add(
+        &mut self,
+        phase: Option<&str>,
+        (end, length): (SystemTime, Duration),
+        moment: &Moment,
+        config: &ObserveConfig,
+        rtt_source: &str,
+    ) {
+        let length_us = micros(length);
+        match self
+            .reports
+            .last_mut()
+            .filter(|last| last.phase.as_deref() == phase)
+        {
+            Some(last) => last.duration_us += length_us,
+            None => {
+                self.began_with = std::mem::take(&mut self.last);
+                self.reports.push(PhaseReport {
+                    phase: phase.map(str::to_owned),
+                    time: Timestamp(end.checked_sub(length).unwrap_or(end)),
+                    duration_us: length_us,
+                    targets: Vec::new(),
+                });
+            }
+        }
+        if let Some(last) = self.reports.last_mut() {
+            last.targets = moment
+                .since(&self.began_with, config)
+                .into_iter()
+                .map(|measured| MeasuredReport::new(measured, rtt_source))
+                .collect();
+        }
+        self.last = moment.clone();
+    }
+
+    /// All of them; none where none was announced.
     pub(super) fn into_reports(self) -> Vec<PhaseReport> {
-        self.ended
+        if self.entered == 0 {
+            Vec::new()
+        } else {
+            self.reports
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! An attached observer with its reports.
 
+use std::collections::VecDeque;
 use std::time::{Duration, Instant, SystemTime};
 
 use probe_common::event::{Event, EventKind};
@@ -7,7 +8,7 @@ use probe_common::event::{Event, EventKind};
 use super::WatchError;
 use super::clock::wall_time;
 use super::judge::Judge;
-use super::ledger::{self, Look, Moment};
+use super::ledger::Moment;
 use super::phases::Phases;
 use super::privilege;
 use crate::bpf::{EventStream, KernelLog, Observer};
@@ -31,8 +32,20 @@ pub struct Session<'a> {
     started: Instant,
     cut: Instant,
     last: Moment,
+    /// Intervals that have ended and are not yet reported.
+    pending: VecDeque<Cut>,
     left_out: u64,
     phases: Phases,
+}
+
+/// The end of an interval.
+struct Cut {
+    moment: Moment,
+    end: SystemTime,
+    length: Duration,
+    elapsed: Duration,
+    /// The phase that the interval lies in.
+    phase: Option<String>,
 }
 
 /// How a session ended.
@@ -70,6 +83,7 @@ impl<'a> Session<'a> {
             started: now,
             cut: now,
             last: Moment::default(),
+            pending: VecDeque::new(),
             left_out: 0,
             phases: Phases::default(),
         })
@@ -128,52 +142,83 @@ impl<'a> Session<'a> {
 
     /// Ends the interval and reports it.
     pub fn report(&mut self) -> Flow {
+        self.cut();
+        self.report_pending()
+    }
+
+    /// Ends the interval and the phase; what comes next belongs to `phase`. Quick: [`Session::report_pending`] does the
+    /// rest.
+    pub fn enter_phase(&mut self, phase: String) {
+        if self.phases.is_new(&phase) {
+            self.cut();
+            self.phases.enter(phase);
+        }
+    }
+
+    /// Whether an interval waits to be reported.
+    #[must_use]
+    pub fn is_behind(&self) -> bool {
+        !self.pending.is_empty()
+    }
+
+    /// Reports the intervals that have ended.
+    pub fn report_pending(&mut self) -> Flow {
         let mut flow = self.drain_events();
         if let Some(log) = &mut self.kernel_log {
             log.flush();
         }
-        let Some(look) = self.look() else {
-            return flow;
+        while let Some(cut) = self.pending.pop_front() {
+            if self.report_cut(cut) == Flow::ReaderGone {
+                flow = Flow::ReaderGone;
+            }
+        }
+        flow
+    }
+
+    fn cut(&mut self) {
+        let moment = match Moment::now(&self.observer) {
+            Ok(moment) => moment,
+            Err(error) => {
+                log::error!("{error}; the next report covers this interval too");
+                return;
+            }
         };
-        let (end, length) = self.next_interval();
-        let verdict = self.judge.interval(end, length, &look.since);
+        self.observer.next_interval();
+        let now = Instant::now();
+        self.pending.push_back(Cut {
+            moment,
+            end: SystemTime::now(),
+            length: now - self.cut,
+            elapsed: now - self.started,
+            phase: self.phases.current().map(str::to_owned),
+        });
+        self.cut = now;
+    }
+
+    fn report_cut(&mut self, cut: Cut) -> Flow {
+        let since = cut.moment.since(&self.last, self.config);
+        let verdict = self.judge.interval(cut.end, cut.length, &since);
+        let observer = observer_report(&self.observer, self.attached);
+        self.phases.add(
+            cut.phase.as_deref(),
+            (cut.end, cut.length),
+            &cut.moment,
+            self.config,
+            &observer.rtt_source,
+        );
         let report = IntervalReport::new(Interval {
             node: &self.config.common.node,
-            end,
-            length,
-            elapsed: self.started.elapsed(),
-            phase: self.phases.current(),
-            measured: look.since,
+            end: cut.end,
+            length: cut.length,
+            elapsed: cut.elapsed,
+            phase: cut.phase.as_deref(),
+            measured: since,
             verdict: &verdict,
-            totals: look.totals,
-            observer: observer_report(&self.observer, self.attached),
+            totals: cut.moment.totals(self.config),
+            observer,
         });
-        self.last = look.now;
-        if self.exporters.interval(&report) == Flow::ReaderGone {
-            flow = Flow::ReaderGone;
-        }
-        flow
-    }
-
-    /// Ends the interval and the phase; what comes next belongs to `phase`.
-    pub fn enter_phase(&mut self, phase: String) -> Flow {
-        if !self.phases.is_new(&phase) {
-            return Flow::Continue;
-        }
-        self.end_phase();
-        let flow = self.report();
-        self.phases.enter(phase);
-        flow
-    }
-
-    fn end_phase(&mut self) {
-        match ledger::look(&self.observer, self.config, self.phases.began_with()) {
-            Ok(look) => {
-                let source = observer_report(&self.observer, self.attached).rtt_source;
-                self.phases.end(look, &source);
-            }
-            Err(error) => log::error!("{error}; the next phase has this one's counts too"),
-        }
+        self.last = cut.moment;
+        self.exporters.interval(&report)
     }
 
     /// Reports what is left and the verdict, and detaches.
@@ -181,10 +226,7 @@ impl<'a> Session<'a> {
     pub fn finish(mut self) -> Finished {
         // Whoever has gone needs no telling; the others get all of it.
         let _ = self.report();
-        if self.phases.any() {
-            self.end_phase();
-        }
-        let totals = self.look().unwrap_or_default().totals;
+        let totals = self.last.totals(self.config);
         let verdict = self.judge.run(&totals);
         let mut report = Report::of_run(
             &self.config.common.node,
@@ -209,24 +251,5 @@ impl<'a> Session<'a> {
             }
         }
         flow
-    }
-
-    fn look(&self) -> Option<Look> {
-        match ledger::look(&self.observer, self.config, &self.last) {
-            Ok(look) => Some(look),
-            Err(error) => {
-                log::error!("{error}; the next report covers this interval too");
-                None
-            }
-        }
-    }
-
-    /// When the interval that ends now ended, and how long it was.
-    fn next_interval(&mut self) -> (SystemTime, Duration) {
-        self.observer.next_interval();
-        let now = Instant::now();
-        let length = now - self.cut;
-        self.cut = now;
-        (SystemTime::now(), length)
     }
 }
