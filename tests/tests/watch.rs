@@ -27,7 +27,7 @@ fn lines(finished: &Finished, kind: &str) -> Result<Vec<Value>> {
 }
 
 /// The etcd client row of a list of targets.
-fn etcd<'a>(targets: &'a Value, address: SocketAddr) -> Option<&'a Value> {
+fn etcd(targets: &Value, address: SocketAddr) -> Option<&Value> {
     targets.as_array()?.iter().find(|row| {
         [row["role"].as_str(), row["side"].as_str()] == ETCD_ROWS.map(Some)
             && row["target"] == address.to_string()

@@ -49,21 +49,20 @@ impl Phases {
         rtt_source: &str,
     ) {
         let length_us = micros(length);
-        match self
+        let goes_on = self
             .reports
             .last_mut()
-            .filter(|last| last.phase.as_deref() == phase)
-        {
-            Some(last) => last.duration_us += length_us,
-            None => {
-                self.began_with = std::mem::take(&mut self.last);
-                self.reports.push(PhaseReport {
-                    phase: phase.map(str::to_owned),
-                    time: Timestamp(end.checked_sub(length).unwrap_or(end)),
-                    duration_us: length_us,
-                    targets: Vec::new(),
-                });
-            }
+            .filter(|last| last.phase.as_deref() == phase);
+        if let Some(last) = goes_on {
+            last.duration_us += length_us;
+        } else {
+            self.began_with = std::mem::take(&mut self.last);
+            self.reports.push(PhaseReport {
+                phase: phase.map(str::to_owned),
+                time: Timestamp(end.checked_sub(length).unwrap_or(end)),
+                duration_us: length_us,
+                targets: Vec::new(),
+            });
         }
         if let Some(last) = self.reports.last_mut() {
             last.targets = moment
