@@ -2,5 +2,6 @@
 
 mod hlog;
 mod prometheus;
+mod published;
 mod samples;
 mod textfile;

@@ -12,7 +12,7 @@ use probe_user::output::{DistributionReport, Exporter as _, IntervalReport, List
 use crate::samples;
 
 /// Serves `report` on a free port until the process ends.
-fn serve(report: IntervalReport) -> Result<SocketAddr> {
+pub(crate) fn serve(report: IntervalReport) -> Result<SocketAddr> {
     let (told, address) = std::sync::mpsc::channel();
     thread::spawn(move || -> Result<()> {
         let runtime = tokio::runtime::Builder::new_current_thread()
