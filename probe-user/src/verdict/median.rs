@@ -233,3 +233,6 @@ fn most_crossings(agree: &[bool], most: usize) -> Vec<Option<usize>> {
         .map(|(yes, no)| yes.max(no))
         .collect()
 }
+
+#[cfg(test)]
+mod tests;

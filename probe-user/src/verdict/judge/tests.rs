@@ -9,8 +9,15 @@ use crate::verdict::{
     judge_target, needs_more,
 };
 
+const DOCUMENTATION: &str = include_str!("../../../../docs/verdicts.md");
+
 fn judge(measured: &TargetMeasurement) -> TargetVerdict {
-    judge_target(measured, &Limits::default(), &Policy::default())
+    let verdict = judge_target(measured, &Limits::default(), &Policy::default());
+    for finding in &verdict.findings {
+        let anchor = format!("\n### {}\n", finding.id);
+        assert!(DOCUMENTATION.contains(&anchor), "no anchor {}", finding.id);
+    }
+    verdict
 }
 
 fn finding<'a>(verdict: &'a TargetVerdict, id: &str) -> &'a Finding {
