@@ -106,6 +106,15 @@ struct Outlet {
     failing: Option<String>,
 }
 
+/// What it means that an exporter did not fail.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Meaning {
+    /// It wrote, so what was wrong is over.
+    Recovery,
+    /// It may have had nothing to write: many know no events.
+    Nothing,
+}
+
 impl Exporters {
     /// Adds an output.
     pub fn add(&mut self, exporter: impl Exporter + 'static) {
@@ -123,33 +132,34 @@ impl Exporters {
 
     /// Lets every output prepare. Called once, from within the tokio runtime the run lives in.
     pub fn start(&mut self) -> Flow {
-        self.each(|exporter| exporter.start())
+        self.each(Meaning::Nothing, |exporter| exporter.start())
     }
 
     /// Hands an interval to every output.
     pub fn interval(&mut self, report: &IntervalReport) -> Flow {
-        self.each(|exporter| exporter.interval(report))
+        self.each(Meaning::Recovery, |exporter| exporter.interval(report))
     }
 
     /// Hands an event to every output.
     pub fn event(&mut self, event: &EventReport) -> Flow {
-        self.each(|exporter| exporter.event(event))
+        self.each(Meaning::Nothing, |exporter| exporter.event(event))
     }
 
     /// Hands the verdict to every output.
     pub fn verdict(&mut self, report: &Report) -> Flow {
-        self.each(|exporter| exporter.verdict(report))
+        self.each(Meaning::Nothing, |exporter| exporter.verdict(report))
     }
 
     fn each(
         &mut self,
+        success: Meaning,
         mut write: impl FnMut(&mut dyn Exporter) -> Result<(), ExportError>,
     ) -> Flow {
         let mut flow = Flow::Continue;
         self.outlets
             .retain_mut(|outlet| match write(outlet.exporter.as_mut()) {
                 Ok(()) => {
-                    if outlet.failing.take().is_some() {
+                    if success == Meaning::Recovery && outlet.failing.take().is_some() {
                         log::warn!("{}: works again", outlet.exporter.name());
                     }
                     true
@@ -180,7 +190,7 @@ mod tests {
     use std::os::unix::net::UnixStream;
 
     use super::*;
-    use crate::output::{Json, JsonLines, VerdictOnly, samples};
+    use crate::output::{Json, JsonLines, Textfile, VerdictOnly, samples};
 
     #[test]
     fn a_full_disk_does_not_stop_the_others() {
@@ -206,6 +216,23 @@ mod tests {
             .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap()["kind"].clone())
             .collect();
         assert_eq!(kinds, ["interval", "event", "verdict"]);
+    }
+
+    #[test]
+    fn an_event_that_is_not_written_is_no_recovery() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = folder.path().join("gone");
+        let mut exporters = Exporters::default();
+        exporters.add(Textfile::new(&place.join("x.prom")).unwrap());
+        let _ = exporters.interval(&samples::interval());
+        let failure = exporters.outlets[0].failing.clone();
+        assert!(failure.is_some());
+        let _ = exporters.event(&samples::event());
+        let _ = exporters.interval(&samples::interval());
+        assert_eq!(exporters.outlets[0].failing, failure);
+        std::fs::create_dir(&place).unwrap();
+        let _ = exporters.interval(&samples::interval());
+        assert_eq!(exporters.outlets[0].failing, None);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The HTTP server: small answers, one per connection, nothing a scraper can hold on to.
 
+use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,12 +13,12 @@ use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
+use tokio::task::AbortHandle;
 
 use super::format::Format;
 use super::listen::Shared;
 
-/// Connections served at a time; further ones wait in the kernel's backlog.
+/// Connections served at a time. One more cuts off the oldest: an answer takes milliseconds, so that one is slow.
 const CONNECTIONS: usize = 16;
 /// A scraper that has not sent its request by then is cut off.
 const REQUEST_TIME: Duration = Duration::from_secs(5);
@@ -29,19 +30,22 @@ const HEADERS: usize = 64;
 
 /// Accepts connections until the task is aborted.
 pub(super) async fn accept(listener: TcpListener, shared: Arc<Shared>) {
-    let places = Arc::new(Semaphore::new(CONNECTIONS));
+    let mut served: VecDeque<AbortHandle> = VecDeque::with_capacity(CONNECTIONS);
     loop {
-        let Ok(place) = Arc::clone(&places).acquire_owned().await else {
-            return;
-        };
         match listener.accept().await {
             Ok((stream, _)) => {
+                served.retain(|connection| !connection.is_finished());
+                if served.len() == CONNECTIONS
+                    && let Some(oldest) = served.pop_front()
+                {
+                    oldest.abort();
+                }
                 let shared = Arc::clone(&shared);
-                tokio::spawn(async move {
+                let task = tokio::spawn(async move {
                     // Too slow or not HTTP: the scraper notices, nobody else has to.
                     let _ = tokio::time::timeout(WHOLE_TIME, connection(stream, shared)).await;
-                    drop(place);
                 });
+                served.push_back(task.abort_handle());
             }
             Err(error) => {
                 log::debug!("a scraper's connection could not be accepted: {error}");
