@@ -104,7 +104,8 @@ impl Shared {
         if let Some(bytes) = &state.encoded[format as usize] {
             return Ok(bytes.clone());
         }
-        let bytes = Bytes::from(format.encode(&state.snapshot)?);
+        // Kept until the next report, so without the room the encoder left at the end.
+        let bytes = Bytes::from(format.encode(&state.snapshot)?.into_boxed_slice());
         state.encoded[format as usize] = Some(bytes.clone());
         Ok(bytes)
     }
