@@ -24,6 +24,22 @@ static EVENTS_PER_SECOND: Global<u32> = Global::new(0);
 #[unsafe(no_mangle)]
 static SK_ERR_OFFSET: Global<u32> = Global::new(0);
 
+/// Offset of `task_struct.tgid` from the running kernel's BTF; 0, here and below, where tasks may not or cannot be read.
+#[unsafe(no_mangle)]
+static TASK_TGID_OFFSET: Global<u32> = Global::new(0);
+
+/// Offset of `task_struct.flags`.
+#[unsafe(no_mangle)]
+static TASK_FLAGS_OFFSET: Global<u32> = Global::new(0);
+
+/// Offset of `task_struct.group_leader`.
+#[unsafe(no_mangle)]
+static TASK_LEADER_OFFSET: Global<u32> = Global::new(0);
+
+/// Offset of `task_struct.comm`.
+#[unsafe(no_mangle)]
+static TASK_COMM_OFFSET: Global<u32> = Global::new(0);
+
 /// The namespace that is watched, unless all are.
 #[inline(always)]
 pub(crate) fn only_netns() -> Option<u64> {
@@ -55,4 +71,28 @@ pub(crate) fn events_per_second() -> Option<u32> {
 pub(crate) fn sk_err_offset() -> Option<usize> {
     let offset = SK_ERR_OFFSET.load();
     (offset != 0).then_some(offset as usize)
+}
+
+/// Where the fields of a `struct task_struct` are.
+pub(crate) struct TaskOffsets {
+    /// The process's id.
+    pub(crate) tgid: u32,
+    /// `PF_*`.
+    pub(crate) flags: u32,
+    /// The process's first thread.
+    pub(crate) group_leader: u32,
+    /// The thread's name, 16 bytes.
+    pub(crate) comm: u32,
+}
+
+/// Where a task's fields are, where they may be read.
+#[inline(always)]
+pub(crate) fn task_offsets() -> Option<TaskOffsets> {
+    let tgid = TASK_TGID_OFFSET.load();
+    (tgid != 0).then(|| TaskOffsets {
+        tgid,
+        flags: TASK_FLAGS_OFFSET.load(),
+        group_leader: TASK_LEADER_OFFSET.load(),
+        comm: TASK_COMM_OFFSET.load(),
+    })
 }

@@ -12,7 +12,7 @@ use probe_common::stats::Stat;
 
 use crate::context::Context;
 use crate::flow::{self, CONNECTING, ESTABLISHED, Flow, OVER};
-use crate::{cells, events, failure, log, watch};
+use crate::{cells, events, failure, log, process, watch};
 
 const CALLBACKS: u32 =
     BPF_SOCK_OPS_RTT_CB_FLAG | BPF_SOCK_OPS_RETRANS_CB_FLAG | BPF_SOCK_OPS_STATE_CB_FLAG;
@@ -32,6 +32,7 @@ pub(crate) fn connecting(ctx: Context) {
     flow.stage = CONNECTING;
     flow.total_retrans = ctx.total_retrans();
     flow.segments_out = ctx.data_segs_out();
+    process::note(flow);
     ctx.add_cb_flags(CALLBACKS);
 }
 

@@ -46,7 +46,7 @@ pub(crate) fn send(ctx: Context, flow: &Flow, kind: EventKind, outcome: Counter)
         time_ns = now_ns;
         waited_us = (now_ns - since_ns) / 1000;
         netns = watch::netns_of(ctx);
-        pid = 0;
+        pid = flow.pid;
         syn_retransmits = flow.syn_retransmits;
         remote_port = ctx.remote_port();
         local_port = ctx.local_port();
@@ -58,7 +58,7 @@ pub(crate) fn send(ctx: Context, flow: &Flow, kind: EventKind, outcome: Counter)
     // SAFETY: both fields are 16 bytes at a multiple of eight (checked below), inside the entry.
     unsafe {
         set_bytes((&raw mut (*event).remote).cast(), remote);
-        set_bytes((&raw mut (*event).comm).cast(), [0; 2]);
+        set_bytes((&raw mut (*event).comm).cast(), flow.comm);
     }
     entry.submit(0);
 }

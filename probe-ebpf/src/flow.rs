@@ -50,8 +50,10 @@ pub(crate) struct Flow {
     pub(crate) side: u8,
     /// 1 while the handshake's sample is still to come (TCP fast open).
     pub(crate) handshake_pending: u8,
-    /// Always 0.
-    pub(crate) reserved: u32,
+    /// The id (tgid) of the process that called `connect()`; 0 where unknown.
+    pub(crate) pid: u32,
+    /// Its name as it lies in memory; 0 where unknown.
+    pub(crate) comm: [u64; 2],
 }
 
 /// The state of the callback's socket, if it is observed.

@@ -31,6 +31,7 @@ mod failure;
 mod flow;
 mod log;
 mod maps;
+mod process;
 mod rtt;
 mod sock_ops;
 mod watch;

@@ -8,6 +8,7 @@ use super::capability::{Capabilities, PERFMON};
 use super::config::{ObserverConfig, Scope};
 use super::error::AttachError;
 use super::syscall;
+use super::task::TaskOffsets;
 
 /// The features that are used. What is off is removed from the program by the kernel's verifier.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,6 +21,8 @@ pub(super) struct Features {
     pub(super) netns_known: bool,
     /// Where a socket's error is; `None` where it may not or cannot be read.
     pub(super) sk_err_offset: Option<u32>,
+    /// How to tell which process opens a connection.
+    pub(super) task: TaskOffsets,
     /// Whether the kernel side sends its debug lines.
     pub(super) kernel_log: bool,
     /// One sentence for each thing that is lost.
@@ -47,18 +50,26 @@ impl Features {
             }
             (scope, _) => (scope, 0),
         };
-        let sk_err_offset = match sk_err_offset() {
-            Ok(offset) => Some(offset),
-            Err(reason) => {
-                limitations.push(causes_unknown(&reason));
-                None
-            }
+        let types = kernel_types();
+        let sk_err_offset = types.as_ref().map_err(Clone::clone).and_then(sk_err_offset);
+        // Only events name processes.
+        let task = if config.events {
+            types
+                .as_ref()
+                .map_err(Clone::clone)
+                .and_then(TaskOffsets::find)
+        } else {
+            Ok(TaskOffsets::default())
         };
+        drop(types);
+        limitations.extend(lost(sk_err_offset.as_ref().err(), task.as_ref().err()));
+        let (sk_err_offset, task) = (sk_err_offset.ok(), task.unwrap_or_default());
         Ok(Self {
             scope,
             netns,
             netns_known,
             sk_err_offset,
+            task,
             kernel_log: config.kernel_log,
             limitations,
         })
@@ -74,17 +85,31 @@ impl Features {
             ));
             return true;
         }
+        let reason = format!("the kernel does not let it be read ({refusal})");
+        if self.task.are_known() {
+            self.task = TaskOffsets::default();
+            self.limitations.extend(lost(None, Some(&reason)));
+            return true;
+        }
         if self.sk_err_offset.take().is_none() {
             return false;
         }
-        let reason = format!("the kernel does not let it be read ({refusal})");
-        self.limitations.push(causes_unknown(&reason));
+        self.limitations.extend(lost(Some(&reason), None));
         true
     }
 }
 
-fn causes_unknown(reason: &str) -> String {
-    format!("failed connections are counted without their cause: {reason}")
+/// Says what is lost with the kernel's sockets or tasks unreadable; one sentence for both where the reason is the same.
+fn lost(causes: Option<&String>, processes: Option<&String>) -> Vec<String> {
+    const CAUSES: &str = "failed connections are counted without their cause";
+    const PROCESSES: &str = "events do not name the process that opened a connection";
+    if let (Some(reason), true) = (causes, causes == processes) {
+        return vec![format!("{CAUSES}, and {PROCESSES}: {reason}")];
+    }
+    [(CAUSES, causes), (PROCESSES, processes)]
+        .into_iter()
+        .filter_map(|(what, reason)| Some(format!("{what}: {}", reason?)))
+        .collect()
 }
 
 fn knows_namespaces() -> bool {
@@ -96,13 +121,17 @@ fn knows_namespaces() -> bool {
     )
 }
 
-/// Where `sk_err` is in `struct sock`, or why it cannot be read.
-fn sk_err_offset() -> Result<u32, String> {
+/// The kernel's types, or why what needs them is not to be had.
+fn kernel_types() -> Result<KernelTypes, String> {
     if !Capabilities::effective().has(PERFMON) {
         return Err(format!("{} is missing", PERFMON.name));
     }
-    let types = KernelTypes::running()
-        .map_err(|error| format!("the kernel's type information (BTF) is not there ({error})"))?;
+    KernelTypes::running()
+        .map_err(|error| format!("the kernel's type information (BTF) is not there ({error})"))
+}
+
+/// Where `sk_err` is in `struct sock`, or why it cannot be read.
+fn sk_err_offset(types: &KernelTypes) -> Result<u32, String> {
     types
         .offset("sock", "sk_err")
         .ok_or_else(|| "the kernel's type information (BTF) has no sock.sk_err".to_owned())

@@ -77,6 +77,7 @@ pub(super) fn load(
                 NO_RING
             },
         );
+    features.task.set(&mut loader);
     if config.own_only {
         // Not consulted, so not needed.
         loader.map_max_entries("PORTS", 1);

@@ -22,6 +22,7 @@ mod own;
 mod socket;
 mod stats;
 mod syscall;
+mod task;
 mod wait;
 
 pub use cgroup::Hierarchy;

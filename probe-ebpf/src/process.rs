@@ -1,0 +1,50 @@
+//! Who opens a connection.
+
+use aya_ebpf::helpers::bpf_probe_read_kernel;
+use aya_ebpf::helpers::generated::bpf_get_current_task;
+
+use crate::config;
+use crate::flow::Flow;
+
+/// `PF_KTHREAD` (include/linux/sched.h): a thread of the kernel's own, which opens connections for others.
+const KERNEL_THREAD: u32 = 0x0020_0000;
+
+/// Notes the process that called `connect()`.
+///
+/// The callback of a connect runs inside the system call, so the current task is the caller. The name is that of the
+/// process and not of the thread, which may be called otherwise: programs name their threads, and so does io_uring.
+#[inline(always)]
+pub(crate) fn note(flow: &mut Flow) {
+    let Some(offsets) = config::task_offsets() else {
+        return;
+    };
+    // SAFETY: the helper takes nothing.
+    let task = unsafe { bpf_get_current_task() };
+    // MPTCP opens further connections of a socket from a thread of the kernel.
+    let Some(flags) = read::<u32>(task, offsets.flags) else {
+        return;
+    };
+    if flags & KERNEL_THREAD != 0 {
+        return;
+    }
+    let (Some(pid), Some(leader)) = (
+        read::<u32>(task, offsets.tgid),
+        read::<u64>(task, offsets.group_leader),
+    ) else {
+        return;
+    };
+    let Some(name) = read::<[u64; 2]>(leader, offsets.comm) else {
+        return;
+    };
+    flow.pid = pid;
+    flow.comm = name;
+}
+
+/// Reads a field of a kernel structure.
+#[inline(always)]
+fn read<T>(structure: u64, offset: u32) -> Option<T> {
+    let address = structure.wrapping_add(u64::from(offset)) as *const T;
+    // SAFETY: the helper checks the address itself and answers with an error where nothing can be read; the offset is
+    // that of a field of this size in the running kernel.
+    unsafe { bpf_probe_read_kernel(address) }.ok()
+}
