@@ -7,6 +7,7 @@ mod packages;
 mod privilege;
 mod python;
 mod simulate_verdicts;
+mod static_build;
 mod test;
 mod workspace;
 

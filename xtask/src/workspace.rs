@@ -7,6 +7,8 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail, ensure};
 
+use crate::static_build;
+
 /// The workspace's top folder.
 pub(crate) fn root() -> &'static Path {
     let own = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -60,7 +62,7 @@ pub(crate) fn finish(command: &mut Command) -> Result<()> {
     Ok(())
 }
 
-/// The release build of joinprobe, or the one that `JOINPROBE_BIN` names.
+/// The release build of joinprobe, static as it is shipped, or the one that `JOINPROBE_BIN` names.
 ///
 /// # Errors
 /// When it does not build or is not there.
@@ -73,8 +75,7 @@ pub(crate) fn joinprobe() -> Result<PathBuf> {
         );
         return Ok(named);
     }
-    finish(cargo("build")?.args(["--release", "--package", "probe-user", "--bin", "joinprobe"]))?;
-    Ok(target().join("release/joinprobe"))
+    static_build::joinprobe("release")
 }
 
 /// Says on stderr what is going on: stdout belongs to what the task runs.
