@@ -150,16 +150,17 @@ where
         .map_err(map_error)
 }
 
-/// Maps an array map's cells into this process.
+/// Lets an array map's cells be mapped into this process, in `pieces` of `length` cells.
 pub(super) fn mapped(
     ebpf: &Ebpf,
     name: &'static str,
-    cells: u32,
+    pieces: u32,
+    length: u32,
 ) -> Result<MappedCells, AttachError> {
     let Some(Map::Array(data)) = ebpf.map(name) else {
         return Err(missing(name));
     };
-    MappedCells::new(fd(data), cells).map_err(|error| AttachError::Io {
+    MappedCells::new(fd(data), pieces, length).map_err(|error| AttachError::Io {
         what: "map the kernel's counters",
         error,
     })

@@ -1,31 +1,39 @@
-//! An array map of 64-bit cells, mapped into this process.
+//! An array map of 64-bit cells, mapped into this process piece by piece.
+//!
+//! The kernel counts every page of a mapped map as this process's memory, touched or not. So a piece (one slot's cells)
+//! is mapped when it is first looked at, and a table with room for 64 addresses costs what the addresses seen need.
 
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::ptr::{self, NonNull};
 use std::slice;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The cells of a `BPF_F_MMAPABLE` array of `u64`. The mapping keeps the map alive; unmapping lets it go.
+/// One mapping of some cells.
 #[derive(Debug)]
-pub(super) struct MappedCells {
+struct Piece {
     base: NonNull<AtomicU64>,
-    cells: usize,
     bytes: usize,
+    /// Cells before the first one that is meant: mappings begin at a page.
+    skip: usize,
 }
 
 // SAFETY: the memory is shared with the kernel and reached through atomics only; nothing is tied to a thread.
-unsafe impl Send for MappedCells {}
+unsafe impl Send for Piece {}
 // SAFETY: as above.
-unsafe impl Sync for MappedCells {}
+unsafe impl Sync for Piece {}
 
-impl MappedCells {
-    /// Maps `cells` cells of the array map `fd`.
-    pub(super) fn new(fd: BorrowedFd<'_>, cells: u32) -> io::Result<Self> {
-        let cells = cells as usize;
-        let bytes = (cells * size_of::<u64>()).next_multiple_of(rustix::param::page_size());
+impl Piece {
+    /// Maps `count` cells of the array map `fd` from `first` on.
+    fn map(fd: BorrowedFd<'_>, first: usize, count: usize) -> io::Result<Self> {
+        let page = rustix::param::page_size();
+        let start = first * size_of::<u64>();
+        let begin = start - start % page;
+        let bytes = (start + count * size_of::<u64>()).next_multiple_of(page) - begin;
+        let offset = libc::off_t::try_from(begin).map_err(io::Error::other)?;
         // SAFETY: a new mapping at an address of the kernel's choice touches no existing memory. The kernel refuses a
-        // length beyond the map's.
+        // range beyond the map's.
         let base = unsafe {
             libc::mmap(
                 ptr::null_mut(),
@@ -33,7 +41,7 @@ impl MappedCells {
                 libc::PROT_READ | libc::PROT_WRITE,
                 libc::MAP_SHARED,
                 fd.as_raw_fd(),
-                0,
+                offset,
             )
         };
         if base == libc::MAP_FAILED {
@@ -41,43 +49,94 @@ impl MappedCells {
         }
         let base = NonNull::new(base.cast())
             .ok_or_else(|| io::Error::other("the kernel mapped a map at address 0"))?;
-        Ok(Self { base, cells, bytes })
+        Ok(Self {
+            base,
+            bytes,
+            skip: (start - begin) / size_of::<u64>(),
+        })
     }
 
     fn cells(&self) -> &[AtomicU64] {
-        // SAFETY: the mapping is at least `cells` cells long, page-aligned, and lives as long as `self`. The kernel
-        // side writes whole aligned cells, as atomics do.
-        unsafe { slice::from_raw_parts(self.base.as_ptr(), self.cells) }
+        // SAFETY: the mapping is `bytes` long, page-aligned, and lives as long as `self`. The kernel side writes whole
+        // aligned cells, as atomics do.
+        let all =
+            unsafe { slice::from_raw_parts(self.base.as_ptr(), self.bytes / size_of::<u64>()) };
+        all.get(self.skip..).unwrap_or_default()
+    }
+}
+
+impl Drop for Piece {
+    fn drop(&mut self) {
+        // SAFETY: the mapping is this value's own, and no reference into it outlives the value.
+        unsafe { libc::munmap(self.base.as_ptr().cast(), self.bytes) };
+    }
+}
+
+/// The cells of a `BPF_F_MMAPABLE` array of `u64`, in pieces of one length.
+#[derive(Debug)]
+pub(super) struct MappedCells {
+    fd: OwnedFd,
+    /// Cells in a piece.
+    length: u32,
+    pieces: Box<[OnceLock<Piece>]>,
+}
+
+impl MappedCells {
+    /// The array map `fd` of `pieces` times `length` cells. Nothing is mapped yet.
+    pub(super) fn new(fd: BorrowedFd<'_>, pieces: u32, length: u32) -> io::Result<Self> {
+        Ok(Self {
+            fd: fd.try_clone_to_owned()?,
+            length: length.max(1),
+            pieces: (0..pieces).map(|_| OnceLock::new()).collect(),
+        })
     }
 
-    /// The value of a cell; 0 beyond the end.
+    /// Maps a piece, if that was not done before: once this succeeded, its cells can be read.
+    pub(super) fn ensure(&self, piece: u32) -> io::Result<()> {
+        self.cells(piece).map(|_| ())
+    }
+
+    fn cells(&self, piece: u32) -> io::Result<&[AtomicU64]> {
+        let cell = self
+            .pieces
+            .get(piece as usize)
+            .ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "the map has no such piece"))?;
+        let length = self.length as usize;
+        let mapped = if let Some(mapped) = cell.get() {
+            mapped
+        } else {
+            let fresh = Piece::map(self.fd.as_fd(), piece as usize * length, length)?;
+            // Whoever came second unmaps its own again.
+            cell.get_or_init(|| fresh)
+        };
+        let cells = mapped.cells();
+        Ok(cells.get(..length).unwrap_or(cells))
+    }
+
+    fn cell(&self, cell: u32) -> Option<&AtomicU64> {
+        let cells = self.cells(cell / self.length).ok()?;
+        cells.get((cell % self.length) as usize)
+    }
+
+    /// The value of a cell; 0 beyond the end, or where [`MappedCells::ensure`] fails.
     pub(super) fn load(&self, cell: u32) -> u64 {
-        self.cells()
-            .get(cell as usize)
+        self.cell(cell)
             .map_or(0, |cell| cell.load(Ordering::Acquire))
     }
 
     /// Sets a cell; nothing happens beyond the end.
     pub(super) fn store(&self, cell: u32, value: u64) {
-        if let Some(cell) = self.cells().get(cell as usize) {
+        if let Some(cell) = self.cell(cell) {
             cell.store(value, Ordering::Release);
         }
     }
 
-    /// Copies `count` cells from `first` on, as far as they exist.
-    pub(super) fn copy(&self, first: u32, count: u32) -> Vec<u64> {
-        self.cells()
+    /// Copies a whole piece; nothing beyond the end, or where [`MappedCells::ensure`] fails.
+    pub(super) fn copy(&self, piece: u32) -> Vec<u64> {
+        self.cells(piece)
+            .unwrap_or_default()
             .iter()
-            .skip(first as usize)
-            .take(count as usize)
             .map(|cell| cell.load(Ordering::Relaxed))
             .collect()
-    }
-}
-
-impl Drop for MappedCells {
-    fn drop(&mut self) {
-        // SAFETY: the mapping is this value's own, and no reference into it outlives the value.
-        unsafe { libc::munmap(self.base.as_ptr().cast(), self.bytes) };
     }
 }

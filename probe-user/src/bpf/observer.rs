@@ -78,8 +78,8 @@ impl Observer {
         let (mut ebpf, hierarchy) = attach::run(config, &mut features, &kernel)?;
         syscall::return_freed_memory();
         let slots = config.targets() + FIXED_SLOTS;
-        let cells = Arc::new(attach::mapped(&ebpf, "CELLS", slots * STRIDE)?);
-        let stats = attach::mapped(&ebpf, "STATS", STATS)?;
+        let cells = Arc::new(attach::mapped(&ebpf, "CELLS", slots, STRIDE)?);
+        let stats = attach::mapped(&ebpf, "STATS", 1, STATS)?;
         // 0, as it was until here, means no interval yet: what came in between counts in this one.
         stats.store(INTERVAL_CELL, 1);
         let own = OwnProbes::new(attach::taken(&mut ebpf, "OWN")?, Arc::clone(&cells));
@@ -111,22 +111,25 @@ impl Observer {
 
     /// Takes a slot for an own probe; `None` when all are taken.
     pub fn new_slot(&mut self) -> Option<u32> {
-        match self.free_slots.pop(0) {
-            Ok(slot) => {
-                self.own_slots += 1;
-                Some(slot)
-            }
+        let slot = match self.free_slots.pop(0) {
+            Ok(slot) => slot,
             Err(error) => {
                 log::debug!("no slot for an own probe: {error}");
-                None
+                return None;
             }
+        };
+        if let Err(error) = self.cells.ensure(slot) {
+            log::debug!("an own probe's slot cannot be mapped: {error}");
+            return None;
         }
+        self.own_slots += 1;
+        Some(slot)
     }
 
     /// Sets everything in a slot to 0, for a probe that is repeated.
     pub fn reset_slot(&self, slot: u32) {
         for cell in slot * STRIDE..(slot + 1) * STRIDE {
-            // Only what is there: untouched pages stay unmapped.
+            // Only what is there: the kernel side may write at the same time.
             if self.cells.load(cell) != 0 {
                 self.cells.store(cell, 0);
             }
@@ -142,14 +145,14 @@ impl Observer {
     /// A copy of a slot's counts.
     #[must_use]
     pub fn read_slot(&self, slot: u32) -> SlotCounts {
-        SlotCounts::new(self.cells.copy(slot * STRIDE, STRIDE))
+        SlotCounts::new(self.cells.copy(slot))
     }
 
     /// Everything seen so far on watched ports, one entry per remote address (client side) or role (server side), plus
     /// one per role for connections that found no slot. Own probes are not among them.
     ///
     /// # Errors
-    /// The table of slots cannot be read.
+    /// The table of slots or an address's counts cannot be read.
     pub fn endpoints(&self) -> Result<Vec<(Endpoint, SlotCounts)>, ReadError> {
         let mut found = Vec::new();
         self.each_endpoint(|endpoint, counts| found.push((endpoint, counts)))?;
@@ -160,7 +163,7 @@ impl Observer {
     /// Shows every entry of [`Observer::endpoints`] to `visit`, in no order, one at a time: each copy takes 100 KiB.
     ///
     /// # Errors
-    /// The table of slots cannot be read.
+    /// The table of slots or an address's counts cannot be read.
     pub fn each_endpoint(
         &self,
         mut visit: impl FnMut(Endpoint, SlotCounts),
@@ -168,12 +171,15 @@ impl Observer {
         for entry in &self.slots {
             let (key, slot) = entry.map_err(slots_error)?;
             if let Some(endpoint) = endpoint_of(&key) {
+                self.map_slot(slot)?;
                 visit(endpoint, self.read_slot(slot));
             }
         }
         for role in Role::ALL {
             for side in [Side::Client, Side::Server] {
-                let counts = self.read_slot(fixed_slot(role as u8, side));
+                let slot = fixed_slot(role as u8, side);
+                self.map_slot(slot)?;
+                let counts = self.read_slot(slot);
                 if counts.counter(Counter::Opened) > 0 {
                     let endpoint = Endpoint {
                         role,
@@ -186,6 +192,14 @@ impl Observer {
             }
         }
         Ok(())
+    }
+
+    /// Makes a slot's counts readable.
+    fn map_slot(&self, slot: u32) -> Result<(), ReadError> {
+        self.cells.ensure(slot).map_err(|error| ReadError {
+            what: "map an address's counts",
+            error,
+        })
     }
 
     /// Begins the next report interval: the per-connection minimum (`Measure::SegmentMin`) starts anew.
