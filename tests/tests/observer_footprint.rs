@@ -8,7 +8,9 @@ use std::thread::{self, sleep};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use joinprobe_lab::bpf::{Attached, BpfObjects, Cgroup, OtherProgram, RWND_PACKETS, run_count};
+use joinprobe_lab::bpf::{
+    Attached, BpfObjects, Cgroup, OtherProgram, RWND_PACKETS, Statistics, run_count,
+};
 use joinprobe_lab::link::{DEVICE, End};
 use joinprobe_lab::{Capture, Link, Namespace, scratch_dir, take_turn};
 use probe_common::endpoint::{Role, Side};
@@ -291,25 +293,4 @@ fn wait_until(child: &mut Child, condition: impl Fn() -> Result<bool>) -> Result
         sleep(Duration::from_millis(50));
     }
     Ok(())
-}
-
-/// The kernel's counting of program runs; dropping it restores what was set before.
-struct Statistics {
-    before: String,
-}
-
-impl Statistics {
-    const SETTING: &str = "/proc/sys/kernel/bpf_stats_enabled";
-
-    fn on() -> Result<Self> {
-        let before = std::fs::read_to_string(Self::SETTING)?;
-        std::fs::write(Self::SETTING, "1")?;
-        Ok(Self { before })
-    }
-}
-
-impl Drop for Statistics {
-    fn drop(&mut self) {
-        let _ = std::fs::write(Self::SETTING, &self.before);
-    }
 }

@@ -6,7 +6,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use joinprobe_lab::bpf::{BpfObjects, Cgroup, OtherProgram, RWND_PACKETS, run_count};
+use joinprobe_lab::bpf::{BpfObjects, Cgroup, OtherProgram, RWND_PACKETS, Statistics, run_count};
 use joinprobe_lab::etcd::CLIENT_PORT;
 use joinprobe_lab::lab::Running;
 use joinprobe_lab::link::DEVICE;
@@ -220,25 +220,4 @@ fn two_at_once_do_not_disturb_each_other() -> Result<()> {
         }
     }
     Ok(())
-}
-
-/// Run counts of BPF programs, on while this lives.
-struct Statistics {
-    before: String,
-}
-
-impl Statistics {
-    const FILE: &str = "/proc/sys/kernel/bpf_stats_enabled";
-
-    fn on() -> Result<Self> {
-        let before = std::fs::read_to_string(Self::FILE)?;
-        std::fs::write(Self::FILE, "1")?;
-        Ok(Self { before })
-    }
-}
-
-impl Drop for Statistics {
-    fn drop(&mut self) {
-        let _ = std::fs::write(Self::FILE, &self.before);
-    }
 }

@@ -3,7 +3,9 @@
 mod cgroup;
 mod objects;
 mod other_program;
+mod run_stats;
 
 pub use cgroup::{Cgroup, root as cgroup_root};
-pub use objects::{BpfObjects, run_count};
+pub use objects::BpfObjects;
 pub use other_program::{Attached, OtherProgram, RWND_PACKETS};
+pub use run_stats::{RunStats, Statistics, run_count};

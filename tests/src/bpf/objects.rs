@@ -69,20 +69,3 @@ fn exists(kind: &str, id: u32) -> bool {
         .status();
     status.is_ok_and(|status| status.success())
 }
-
-/// How often a program ran since statistics were turned on (`kernel.bpf_stats_enabled`).
-///
-/// # Errors
-/// When the program is gone.
-pub fn run_count(program: u32) -> Result<u64> {
-    let output = command("bpftool")
-        .args(["-j", "prog", "show", "id", &program.to_string()])
-        .output()?;
-    let shown: serde_json::Value =
-        serde_json::from_slice(&output.stdout).context("bpftool printed no JSON")?;
-    // Left out while 0.
-    Ok(shown
-        .get("run_cnt")
-        .and_then(serde_json::Value::as_u64)
-        .unwrap_or(0))
-}

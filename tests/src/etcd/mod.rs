@@ -1,9 +1,11 @@
 //! A real etcd cluster, set up as kubeadm sets it up.
 
+mod client;
 mod cluster;
 mod member;
 mod metrics;
 
+pub use client::EtcdClient;
 pub use cluster::EtcdCluster;
 pub use member::{CLIENT_PORT, EtcdMember, METRICS_PORT, PEER_PORT};
 pub use metrics::Metrics;
