@@ -114,6 +114,9 @@ pub struct PreflightArgs {
     /// Look at no files but those that are named; targets and credentials then come from flags only
     #[arg(long, help_heading = "Discovery")]
     pub no_discovery: bool,
+    /// Domain whose SRV records name the members of an external etcd, as for etcd's --discovery-srv; repeatable
+    #[arg(long, value_name = "DOMAIN", help_heading = "Discovery")]
+    pub etcd_srv: Vec<String>,
     /// Ask the API server for the etcd pods: one read-only list, with a kubeconfig's credentials or, where pki/ca.key
     /// is present, with a client certificate made in memory
     #[arg(long, help_heading = "Discovery")]

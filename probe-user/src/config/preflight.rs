@@ -32,6 +32,8 @@ pub struct DiscoveryChoice {
     pub root: Root,
     /// Files that were named.
     pub hints: Hints,
+    /// Domains whose SRV records name etcd members.
+    pub services: Vec<String>,
     /// Ask the API server for the etcd pods.
     pub etcd: bool,
     /// Ask etcd for its members.
@@ -104,7 +106,7 @@ impl PreflightConfig {
         origins: &Origins,
     ) -> Result<Self, ConfigError> {
         let targets = targets(&args, origins)?;
-        if targets.is_empty() && args.no_discovery {
+        if targets.is_empty() && args.no_discovery && args.etcd_srv.is_empty() {
             return Err(ConfigError::NoTargets);
         }
         if let (Some(heartbeat), Some(election)) = (args.etcd_heartbeat, args.etcd_election)
@@ -126,6 +128,7 @@ impl PreflightConfig {
                     join_config: args.join_config,
                     kubeconfig: args.kubeconfig,
                 },
+                services: args.etcd_srv,
                 etcd: args.discover_etcd,
                 members: args.discover_members,
             },

@@ -6,12 +6,15 @@ mod certificates;
 mod error;
 mod etcd;
 mod online;
+mod path_end;
+mod services;
 mod trust;
 
 use tokio::time::Instant;
 
 pub use certificates::server_certificate;
 pub use error::PlanError;
+pub use path_end::path_end;
 pub use trust::Trust;
 
 use crate::config::{Credentials, DiscoveryChoice, TimingChoice};
@@ -25,6 +28,8 @@ use crate::verdict::{Finding, FindingState, Join};
 pub struct Request<'a> {
     /// Targets that were named; when there is any, nothing else is measured.
     pub targets: &'a [Found<TargetSpec>],
+    /// Domains whose SRV records name etcd members.
+    pub services: &'a [String],
     /// The node joins as a worker, whatever its files say.
     pub worker: bool,
     /// Credentials that were named.
@@ -49,6 +54,8 @@ pub struct Plan {
     pub join: Join,
     /// The cluster's timing.
     pub timing: TimingChoice,
+    /// etcd is not the cluster's own, so that its members' hosts are not the API servers'.
+    pub external_etcd: bool,
     /// What was found out on the way.
     pub findings: Vec<Finding>,
     /// Why the API server that answers cannot be the one that was meant.
@@ -68,6 +75,7 @@ impl Plan {
             Discovery::default()
         };
         let mut planning = Planning::new(request, &found);
+        services::add(&mut planning).await;
         let api = apiserver::trust(&mut planning).await?;
         if choice.etcd {
             online::etcd_pods(&mut planning, &api).await;
@@ -94,6 +102,7 @@ impl Plan {
                 apiserver: api,
             },
             join: join(request, &found),
+            external_etcd: found.external_etcd.is_some() || !request.services.is_empty(),
             timing: TimingChoice {
                 heartbeat: request.timing.heartbeat.clone().or(found.heartbeat),
                 election: request.timing.election.clone().or(found.election),

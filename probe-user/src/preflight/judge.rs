@@ -3,7 +3,7 @@
 use super::limits;
 use crate::config::PreflightConfig;
 use crate::measure::TargetMeasurement;
-use crate::plan::{Plan, server_certificate};
+use crate::plan::{Plan, path_end, server_certificate};
 use crate::probe::Stage;
 use crate::target::Role;
 use crate::verdict::{
@@ -82,10 +82,11 @@ pub(super) fn run(
     let judged: Vec<_> = measured
         .iter()
         .map(|measurement| {
-            (
-                measurement.clone(),
-                target(decisions, config, plan, measurement, measured.len()),
-            )
+            let mut judged = target(decisions, config, plan, measurement, measured.len());
+            judged
+                .findings
+                .extend(path_end(measurement, measured, plan.external_etcd));
+            (measurement.clone(), judged)
         })
         .collect();
     let mut verdict = verdict::combine(

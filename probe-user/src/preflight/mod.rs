@@ -46,6 +46,7 @@ pub async fn run(config: &PreflightConfig) -> Result<Outcome, PreflightError> {
     let started = Instant::now();
     let request = Request {
         targets: &config.targets,
+        services: &config.discovery.services,
         worker: config.worker,
         credentials: &config.credentials,
         discovery: &config.discovery,

@@ -1,5 +1,7 @@
 //! The dns stage.
 
+mod services;
+
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, SocketAddrV6};
 use std::pin::pin;
 use std::time::Duration;

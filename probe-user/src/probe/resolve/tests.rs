@@ -12,6 +12,8 @@ const NAME_ERROR: u8 = 3;
 /// Types of RFC 1035 section 3.2.2 and RFC 3596.
 const A: u8 = 1;
 const AAAA: u8 = 28;
+/// RFC 2782.
+const SRV: u8 = 33;
 
 /// Starts the server; its thread ends with the test process.
 fn name_server() -> u16 {
@@ -47,6 +49,15 @@ fn answer(query: &[u8]) -> Option<Vec<u8>> {
         ("four.test", A) => (0, &[&[192, 0, 2, 4], &[192, 0, 2, 4]]),
         ("half.test", A) => (0, &[&[192, 0, 2, 5]]),
         ("four.test" | "bare.test", _) => (0, &[]),
+        // Priority, weight, port 2379 and 2381, target; the last says that the service is not offered.
+        ("_etcd-client-ssl._tcp.srv.test", SRV) => (
+            0,
+            &[
+                b"\0\0\0\0\x09\x4b\x02m1\x04test\0",
+                b"\0\0\0\0\x09\x4d\x02m2\x04test\0",
+                b"\0\0\0\0\0\0\0",
+            ],
+        ),
         ("failing.test", _) => (SERVER_FAILURE, &[]),
         ("mute.test" | "half.test", _) => return None,
         _ => (NAME_ERROR, &[]),
@@ -197,4 +208,37 @@ async fn one_family_does_not_wait_for_the_other() {
     assert_eq!(addresses(&found), ["192.0.2.5:2379"]);
     // The resolver alone would wait for two attempts of 5 s.
     assert!(started.elapsed() < Duration::from_secs(4));
+}
+
+#[tokio::test]
+async fn services_name_hosts_and_ports() {
+    let port = name_server();
+    let mut server = NameServerConfig::udp(IpAddr::from(Ipv4Addr::LOCALHOST));
+    server.connections[0].port = port;
+    let mut options = ResolverOpts::default();
+    options.timeout = Duration::from_millis(500);
+    options.attempts = 1;
+    let resolver = Resolver::new(
+        &ResolverConfig::from_parts(None, Vec::new(), vec![server]),
+        options,
+    );
+    let services = async |name: &str| {
+        let deadline = Instant::now() + Duration::from_secs(5);
+        resolver.services(Role::EtcdClient, name, deadline).await
+    };
+    let found = services("_etcd-client-ssl._tcp.srv.test").await.unwrap();
+    let mut found: Vec<_> = found.iter().map(ToString::to_string).collect();
+    found.sort();
+    assert_eq!(found, ["m1.test:2379", "m2.test:2381"]);
+    assert_eq!(
+        services("_etcd-client-ssl._tcp.missing.test").await,
+        Ok(Vec::new())
+    );
+    for (name, reason) in [
+        ("failing.test", "Server Failure"),
+        ("mute.test", "no name server"),
+    ] {
+        let error = services(name).await.unwrap_err();
+        assert!(error.contains(reason) && error.contains(name), "{error}");
+    }
 }
