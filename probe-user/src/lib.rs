@@ -17,5 +17,6 @@ pub mod runner;
 pub mod secrecy;
 pub mod target;
 pub mod tls;
+pub mod trace;
 pub mod verdict;
 pub mod watch;

@@ -153,6 +153,10 @@ pub struct PreflightArgs {
     /// Send the ClientHello in one piece, for servers or middleboxes that want it so; no path RTT then
     #[arg(long, help_heading = "Probing")]
     pub no_pacing: bool,
+    /// For targets that are not all right (or all, when all are): send SYNs with growing TTL, to show at which hop the
+    /// time goes; up to 10 s more
+    #[arg(long, help_heading = "Probing")]
+    pub trace: bool,
     /// Send the one read-only etcd request to every member instead of one
     #[arg(long, help_heading = "Probing")]
     pub probe_each_member: bool,

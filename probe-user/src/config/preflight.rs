@@ -71,6 +71,8 @@ pub struct PreflightConfig {
     pub max_connections: u32,
     /// Pace the ClientHello.
     pub pacing: bool,
+    /// Trace the way to targets afterwards.
+    pub trace: bool,
     /// Ask every etcd member instead of one.
     pub probe_each_member: bool,
     /// The cluster's timing.
@@ -143,6 +145,7 @@ impl PreflightConfig {
             retry_for: args.retry_for,
             max_connections: args.max_connections,
             pacing: !args.no_pacing,
+            trace: args.trace,
             probe_each_member: args.probe_each_member,
             timing: TimingChoice {
                 heartbeat: args

@@ -24,6 +24,7 @@ mod stream;
 mod table;
 mod target;
 mod timestamp;
+mod trace;
 
 use std::io::{self, Write};
 
@@ -49,6 +50,7 @@ pub use stream::{JsonLines, VerdictOnly};
 pub use table::{Marks, Table};
 pub use target::{Connections, EtcdProbeReport, MeasuredReport, ProbeStages, TargetReport};
 pub use timestamp::Timestamp;
+pub use trace::{HopReport, PathReport, TraceReport};
 
 /// A verdict in one format.
 pub trait Render {

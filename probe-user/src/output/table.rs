@@ -108,6 +108,9 @@ impl Table {
         for finding in &target.findings {
             self.finding(out, finding)?;
         }
+        if let Some(trace) = &target.trace {
+            super::trace::write(trace, out)?;
+        }
         writeln!(out)
     }
 

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{DistributionReport, FindingReport};
+use super::{DistributionReport, FindingReport, TraceReport};
 use crate::measure::{Counters, TargetMeasurement, micros};
 use crate::probe::{ClientCertificate, ProbeReport, TlsState};
 use crate::target::{RoleName, Side};
@@ -270,6 +270,9 @@ pub struct TargetReport {
     pub probe: Option<ProbeStages>,
     /// One per check.
     pub findings: Vec<FindingReport>,
+    /// The way to it, where it was traced.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trace: Option<TraceReport>,
     /// For the formats that draw it.
     #[serde(skip)]
     pub worst: Verdict,
@@ -284,6 +287,7 @@ impl TargetReport {
             verdict: judged.verdict.name(),
             probe: measurement.probe.as_ref().map(ProbeStages::new),
             findings: judged.findings.iter().map(FindingReport::new).collect(),
+            trace: None,
             worst: judged.verdict,
             measured: MeasuredReport::new(measurement, rtt_source),
         }

@@ -1,6 +1,7 @@
 //! Hands the measurements to the verdict.
 
 use super::limits;
+use super::trace::OFFER;
 use crate::config::PreflightConfig;
 use crate::measure::TargetMeasurement;
 use crate::plan::{Plan, path_end, server_certificate};
@@ -56,7 +57,27 @@ pub(super) fn target(
             GONE.clone_into(&mut finding.hint);
         }
     }
+    if !config.trace && measured.target.address.is_some() {
+        offer_trace(&mut findings);
+    }
     TargetVerdict::of(findings)
+}
+
+/// Says once where a target is slow, lossy or silent what would show more.
+fn offer_trace(findings: &mut [Finding]) {
+    let about_the_way = |finding: &&mut Finding| {
+        matches!(finding.state, FindingState::Warn | FindingState::Fail)
+            && (matches!(
+                finding.id,
+                "reachable" | "connect-time" | "syn-retransmits" | "retransmit-rate"
+            ) || finding.id.ends_with("-rtt-median"))
+    };
+    if let Some(finding) = findings.iter_mut().find(about_the_way) {
+        if !finding.hint.is_empty() {
+            finding.hint.push(' ');
+        }
+        finding.hint.push_str(OFFER);
+    }
 }
 
 /// A target of long ago that cannot be reached now.

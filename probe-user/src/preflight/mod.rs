@@ -6,6 +6,7 @@ mod limits;
 mod marker;
 mod memory;
 mod round;
+mod trace;
 
 use std::time::{Duration, SystemTime};
 
@@ -86,20 +87,26 @@ pub async fn run(config: &PreflightConfig) -> Result<Outcome, PreflightError> {
     let measured = rounds.measurements(&observer);
     let verdict = judge::run(rounds.decisions(), config, &plan, &measured);
     let observer = observer_report(&observer, attached);
+    let report = Report::of_run(
+        &config.common.node,
+        SystemTime::now(),
+        started.elapsed(),
+        &measured,
+        &verdict,
+        observer,
+    );
+    let mut report = with_origins(report, &measured, &plan);
+    if config.trace {
+        tokio::select! {
+            () = trace::add(&mut report, &measured) => {}
+            signal = signal::interrupted() => {
+                return Err(signal.map_or_else(PreflightError::Signals, PreflightError::Interrupted));
+            }
+        }
+    }
     Ok(Outcome {
         exit: Exit::of(verdict.verdict, config.leniency()),
-        report: with_origins(
-            Report::of_run(
-                &config.common.node,
-                SystemTime::now(),
-                started.elapsed(),
-                &measured,
-                &verdict,
-                observer,
-            ),
-            &measured,
-            &plan,
-        ),
+        report,
     })
 }
 

@@ -14,7 +14,7 @@ mod properties;
 mod recommend;
 #[cfg(test)]
 mod testing;
-mod text;
+pub(crate) mod text;
 mod timing;
 
 pub use combine::combine;

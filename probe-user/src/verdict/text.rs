@@ -3,7 +3,7 @@
 use super::Unit;
 
 /// Microseconds as milliseconds: three significant digits or a whole number, for example `0.42 ms`, `10.1 ms`, `1036 ms`.
-pub(super) fn ms(micros: u64) -> String {
+pub(crate) fn ms(micros: u64) -> String {
     #[allow(clippy::cast_precision_loss, reason = "shown to three digits")]
     let ms = micros as f64 / 1000.0;
     let digits = match micros {
@@ -15,14 +15,14 @@ pub(super) fn ms(micros: u64) -> String {
 }
 
 /// Parts per million as a percentage, for example `0.5 %`.
-pub(super) fn percent(parts_per_million: u64) -> String {
+pub(crate) fn percent(parts_per_million: u64) -> String {
     #[allow(clippy::cast_precision_loss, reason = "shown to three digits")]
     let percent = parts_per_million as f64 / 10_000.0;
     format!("{} %", trimmed(percent, 2))
 }
 
 /// A value in its unit.
-pub(super) fn in_unit(value: u64, unit: Unit) -> String {
+pub(crate) fn in_unit(value: u64, unit: Unit) -> String {
     match unit {
         Unit::Micros => ms(value),
         Unit::PartsPerMillion => percent(value),
@@ -31,7 +31,7 @@ pub(super) fn in_unit(value: u64, unit: Unit) -> String {
 }
 
 /// `1 sample`, `15 samples`.
-pub(super) fn count(n: u64, singular: &str) -> String {
+pub(crate) fn count(n: u64, singular: &str) -> String {
     if n == 1 {
         format!("1 {singular}")
     } else {
@@ -49,7 +49,7 @@ fn trimmed(value: f64, digits: usize) -> String {
 }
 
 /// Reads a value as users write it: `500us`, `80ms`, `1.5s`; `2%`; `3`. `None` when it is not one, or out of range.
-pub(super) fn parse_in_unit(written: &str, unit: Unit) -> Option<u64> {
+pub(crate) fn parse_in_unit(written: &str, unit: Unit) -> Option<u64> {
     let scaled = |number: &str, factor: f64, most: f64| {
         // `parse` would also take signs, exponents, `inf` and `nan`.
         if !number.bytes().all(|b| b.is_ascii_digit() || b == b'.') {
