@@ -68,7 +68,8 @@ pub enum Counter {
     Overflowed = 14,
     /// RTT samples that are an acknowledged retransmission's (TCP timestamps, whole milliseconds).
     RetransmittedSamples = 15,
-    /// RTT samples dropped because two came before the first could be read (reconstruction only).
+    /// RTT samples that could not be reconstructed: taken after the peer's FIN, or more connections than are kept
+    /// (reconstruction only).
     DroppedSamples = 16,
 }
 

@@ -31,5 +31,17 @@ pub const EVENT_SECOND_CELL: u32 = 13;
 /// Cell of the event rate limit: events of that second.
 pub const EVENT_COUNT_CELL: u32 = 14;
 
+/// Cell that user space sets to 1 once the kernel side's program on `tcp_probe` is attached: samples that do not come
+/// with their callback are reconstructed from then on.
+pub const TRACING_CELL: u32 = 16;
+/// Cell that user space writes: the cookie of the socket on which it tries what callbacks carry.
+pub const TRIAL_COOKIE_CELL: u32 = 17;
+/// Cell with the trial's answer: 0 while no RTT callback came, [`WITH_SAMPLE`] or [`WITHOUT_SAMPLE`].
+pub const TRIAL_ANSWER_CELL: u32 = 18;
+/// The RTT callback carries the sample.
+pub const WITH_SAMPLE: u64 = 1;
+/// It does not.
+pub const WITHOUT_SAMPLE: u64 = 2;
+
 /// Cells in the `STATS` array.
-pub const STATS: u32 = 16;
+pub const STATS: u32 = 32;

@@ -40,6 +40,18 @@ static TASK_LEADER_OFFSET: Global<u32> = Global::new(0);
 #[unsafe(no_mangle)]
 static TASK_COMM_OFFSET: Global<u32> = Global::new(0);
 
+/// Whether samples that come with their callback are passed over, to compare other sources with them.
+#[unsafe(no_mangle)]
+static RAW_IGNORED: Global<u8> = Global::new(0);
+
+/// Offset of `tcp_sock.srtt_us` from the running kernel's BTF; 0 where samples cannot be reconstructed.
+#[unsafe(no_mangle)]
+static SRTT_OFFSET: Global<u32> = Global::new(0);
+
+/// Offset of `sock_common.skc_cookie` from the running kernel's BTF.
+#[unsafe(no_mangle)]
+static COOKIE_OFFSET: Global<u32> = Global::new(0);
+
 /// The namespace that is watched, unless all are.
 #[inline(always)]
 pub(crate) fn only_netns() -> Option<u64> {
@@ -95,4 +107,23 @@ pub(crate) fn task_offsets() -> Option<TaskOffsets> {
         group_leader: TASK_LEADER_OFFSET.load(),
         comm: TASK_COMM_OFFSET.load(),
     })
+}
+
+/// Whether samples that come with their callback are passed over.
+#[inline(always)]
+pub(crate) fn raw_ignored() -> bool {
+    RAW_IGNORED.load() != 0
+}
+
+/// Where in a `struct tcp_sock` its smoothed RTT is, where samples can be reconstructed.
+#[inline(always)]
+pub(crate) fn srtt_offset() -> Option<usize> {
+    let offset = SRTT_OFFSET.load();
+    (offset != 0).then_some(offset as usize)
+}
+
+/// Where in a `struct sock` its cookie is.
+#[inline(always)]
+pub(crate) fn cookie_offset() -> usize {
+    COOKIE_OFFSET.load() as usize
 }

@@ -12,7 +12,7 @@ use probe_common::stats::Stat;
 
 use crate::context::Context;
 use crate::flow::{self, CONNECTING, ESTABLISHED, Flow, OVER};
-use crate::{cells, events, failure, log, process, watch};
+use crate::{cells, events, failure, log, process, reconstruct, watch};
 
 const CALLBACKS: u32 =
     BPF_SOCK_OPS_RTT_CB_FLAG | BPF_SOCK_OPS_RETRANS_CB_FLAG | BPF_SOCK_OPS_STATE_CB_FLAG;
@@ -87,6 +87,7 @@ pub(crate) fn accepted(ctx: Context) {
 #[inline(always)]
 pub(crate) fn state_changed(ctx: Context) {
     let new = ctx.arg1();
+    reconstruct::settle(ctx, new);
     if new != BPF_TCP_CLOSE && new != BPF_TCP_ESTABLISHED {
         return;
     }

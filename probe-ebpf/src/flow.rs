@@ -10,6 +10,7 @@ use probe_common::stats::Stat;
 use crate::cells;
 use crate::context::Context;
 use crate::maps::FLOWS;
+use crate::sample::Minimum;
 
 /// Nothing happened yet: what the kernel's zeroed storage says.
 pub(crate) const FRESH: u8 = 0;
@@ -38,10 +39,8 @@ pub(crate) struct Flow {
     pub(crate) segments_out: u32,
     /// SYNs (server side: SYN-ACKs) sent again.
     pub(crate) syn_retransmits: u32,
-    /// The report interval that `min_bucket` is about.
-    pub(crate) interval: u32,
-    /// Bucket of the smallest sample of that interval.
-    pub(crate) min_bucket: u32,
+    /// The smallest sample so far.
+    pub(crate) minimum: Minimum,
     /// [`FRESH`] to [`OVER`].
     pub(crate) stage: u8,
     /// A `Role`.

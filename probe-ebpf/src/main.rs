@@ -1,4 +1,5 @@
-//! joinprobe's kernel side: one `sock_ops` program that lets the kernel's own RTT measurements be counted.
+//! joinprobe's kernel side: a `sock_ops` program that lets the kernel's own RTT measurements be counted, and beside it a
+//! program that completes them where the kernel does not hand them over, and one that finds out whether it does.
 //!
 //! It looks and never acts: it writes no `reply`, clears no callback flag and always returns 1, because other programs
 //! share the hook and the sockets.
@@ -32,8 +33,11 @@ mod flow;
 mod log;
 mod maps;
 mod process;
+mod reconstruct;
 mod rtt;
+mod sample;
 mod sock_ops;
+mod trial;
 mod watch;
 
 /// The licence that the kernel is told; GPL-compatible, which some helpers ask for.

@@ -1,6 +1,6 @@
 //! The maps. Sizes given as 1 are set by the loader; docs of keys and values are in probe-common.
 
-use aya_ebpf::bindings::BPF_F_MMAPABLE;
+use aya_ebpf::bindings::{BPF_F_MMAPABLE, BPF_F_NO_PREALLOC};
 use aya_ebpf::btf_maps::{Array, HashMap, RingBuf, SkStorage, Stack};
 use aya_ebpf::macros::btf_map;
 use probe_common::endpoint::EndpointKey;
@@ -10,6 +10,7 @@ use probe_common::ports::{AddressKey, PORT_WORDS};
 use probe_common::stats::STATS as STAT_CELLS;
 
 use crate::flow::Flow;
+use crate::reconstruct::Reconstruction;
 
 /// Histograms and counters of every slot, mapped into user space. Flat, because a lookup by a computed index is all
 /// that the verifier lets a program without `CAP_PERFMON` do.
@@ -48,3 +49,9 @@ pub(crate) static EVENTS: RingBuf<Event, 4096> = RingBuf::new();
 /// What is remembered about each observed socket; it goes away with the socket.
 #[btf_map]
 pub(crate) static FLOWS: SkStorage<Flow> = SkStorage::new();
+
+/// Samples that wait for their second half, by socket cookie. Not in `FLOWS`: before 5.11 tracing programs may not use
+/// socket storage. Entries are made as they are needed, since most kernels need none.
+#[btf_map]
+pub(crate) static RECONSTRUCTIONS: HashMap<u64, Reconstruction, 1, { BPF_F_NO_PREALLOC as usize }> =
+    HashMap::new();

@@ -1,15 +1,13 @@
 //! RTT samples.
 
 use aya_ebpf::bindings::{BPF_TCP_CLOSE_WAIT, BPF_TCP_ESTABLISHED};
-use probe_common::bucket;
-use probe_common::cells::{Counter, Measure};
 use probe_common::own::PACED;
 use probe_common::stats::Stat;
 
-use crate::cells;
 use crate::context::Context;
 use crate::flow::{self, ESTABLISHED, Flow};
 use crate::maps::OWN;
+use crate::{cells, config, reconstruct, sample};
 
 /// Segments sent since the last count after which a sample counts them again.
 const SEGMENTS_BETWEEN_COUNTS: u32 = 32;
@@ -26,45 +24,78 @@ pub(crate) fn sampled(ctx: Context) {
     if state != BPF_TCP_ESTABLISHED && state != BPF_TCP_CLOSE_WAIT {
         return;
     }
-    let Some(sample_us) = sample(ctx) else { return };
-    // With TCP timestamps the kernel also samples segments that were sent twice; the timestamp counts milliseconds.
-    if sample_us.is_multiple_of(1000) && ctx.total_retrans() != 0 {
-        cells::count(flow.slot, Counter::RetransmittedSamples, 1);
+    let paced = flow.own_cookie != 0 && is_paced(flow.own_cookie);
+    let sample_us = if let Some(sample_us) = raw(ctx) {
+        sample_us
+    } else if reconstruct::is_on() {
+        if !paced {
+            count_segments(ctx, flow);
+        }
+        reconstruct::begin(ctx, flow.slot, paced);
         return;
-    }
-    if flow.own_cookie != 0 && is_paced(flow.own_cookie) {
-        cells::record(flow.slot, Measure::Path, sample_us);
-        // The value first: who sees the count rise may read it.
-        cells::set(flow.slot, Counter::LastPathUs, u64::from(sample_us));
-        cells::count(flow.slot, Counter::PathSamples, 1);
+    } else if let Some(sample_us) = smoothed(ctx) {
+        sample_us
+    } else {
         return;
+    };
+    if sample::is_retransmission(sample_us, ctx.total_retrans() != 0) {
+        sample::retransmission(flow.slot);
+    } else if paced {
+        sample::path(flow.slot, sample_us);
+    } else {
+        let first = sample::segment(flow.slot, sample_us, &mut flow.minimum);
+        flow.count_segments(ctx, if first { 1 } else { SEGMENTS_BETWEEN_COUNTS });
     }
-    segment(ctx, flow, sample_us);
 }
 
-/// The sample, in microseconds.
+/// The sample as it comes with the callback, in microseconds.
 ///
 /// Since 6.10 argument 0 is the sample and argument 1 the new smoothed RTT, while the context still has the old one
 /// (`tcp_rtt_estimator` in `net/ipv4/tcp_input.c`). Argument 0 shares its storage with `reply`, so the sample is computed
-/// from the other two: the estimator adds an eighth of `sample - old` to the old value. Both smoothed values are x 8.
+/// from the other two.
 #[inline(always)]
-fn sample(ctx: Context) -> Option<u32> {
-    let old = ctx.srtt_us();
+fn raw(ctx: Context) -> Option<u32> {
     let new = ctx.arg1();
-    if new == 0 {
-        cells::note(Stat::SmoothedSeen);
-        return (old != 0).then_some(old >> 3);
+    if new == 0 || config::raw_ignored() {
+        return None;
     }
-    let sample_us = if old == 0 {
-        new >> 3
-    } else {
-        new.wrapping_sub(old).wrapping_add(old >> 3)
-    };
+    let sample_us = difference(ctx.srtt_us(), new);
     if ctx.arg0() != sample_us {
         cells::stat(Stat::RawDisagreements);
     }
     cells::note(Stat::RawSeen);
     Some(sample_us)
+}
+
+/// The sample that took the smoothed RTT from `old` to `new`: the estimator adds an eighth of `sample - old`. Both are
+/// microseconds x 8, and 0 before the first sample.
+#[inline(always)]
+pub(crate) fn difference(old: u32, new: u32) -> u32 {
+    if old == 0 {
+        new >> 3
+    } else {
+        new.wrapping_sub(old).wrapping_add(old >> 3)
+    }
+}
+
+/// The smoothed RTT before the sample, in the sample's place.
+#[inline(always)]
+fn smoothed(ctx: Context) -> Option<u32> {
+    cells::note(Stat::SmoothedSeen);
+    let old = ctx.srtt_us();
+    (old != 0).then_some(old >> 3)
+}
+
+/// Counts what was sent, without the sample at hand: each interval's first time, and now and then.
+#[inline(always)]
+fn count_segments(ctx: Context, flow: &mut Flow) {
+    let interval = cells::interval();
+    if flow.minimum.interval == interval {
+        flow.count_segments(ctx, SEGMENTS_BETWEEN_COUNTS);
+    } else {
+        flow.minimum.interval = interval;
+        flow.count_segments(ctx, 1);
+    }
 }
 
 #[inline(always)]
@@ -76,25 +107,4 @@ fn is_paced(cookie: u64) -> bool {
         Some(own) => unsafe { core::ptr::read_volatile(&raw const own.phase) == PACED },
         None => false,
     }
-}
-
-#[inline(always)]
-fn segment(ctx: Context, flow: &mut Flow, sample_us: u32) {
-    let index = bucket::index_of(sample_us);
-    cells::add_to_bucket(flow.slot, Measure::Segment, index, 1);
-    let interval = cells::interval();
-    if flow.interval != interval {
-        flow.interval = interval;
-        flow.min_bucket = index;
-        cells::add_to_bucket(flow.slot, Measure::SegmentMin, index, 1);
-        flow.count_segments(ctx, 1);
-        return;
-    }
-    if index < flow.min_bucket {
-        // Moved, so that the histogram's growth over an interval is one minimum per connection.
-        cells::add_to_bucket(flow.slot, Measure::SegmentMin, flow.min_bucket, u64::MAX);
-        cells::add_to_bucket(flow.slot, Measure::SegmentMin, index, 1);
-        flow.min_bucket = index;
-    }
-    flow.count_segments(ctx, SEGMENTS_BETWEEN_COUNTS);
 }

@@ -1,12 +1,13 @@
 //! From a configuration to a running observer: loads, fills the maps, attaches.
 
+use std::fs::File;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd};
 
 use aya::Ebpf;
 use aya::maps::{Array, HashMap, Map, MapData, MapError, Stack};
-use aya::programs::{CgroupAttachMode, ProgramError, SockOps};
+use aya::programs::{CgroupAttachMode, Program, ProgramError, SockOps};
 use probe_common::endpoint::FIXED_SLOTS;
 use probe_common::ports::{AddressKey, BY_ADDRESS, shift_of, word_of};
 
@@ -18,6 +19,8 @@ use super::hook;
 use super::kernel::Kernel;
 use super::load;
 use super::mapped::MappedCells;
+use super::source;
+use super::stats::RttSource;
 
 const PROGRAM: &str = "joinprobe_ops";
 
@@ -53,19 +56,33 @@ fn fill_maps(ebpf: &mut Ebpf, config: &ObserverConfig) -> Result<(), AttachError
     Ok(())
 }
 
+/// What runs in the kernel.
+pub(super) struct Attached {
+    pub(super) ebpf: Ebpf,
+    pub(super) hierarchy: Hierarchy,
+    /// Where RTT samples come from; `None` if that only shows with the first.
+    pub(super) source: Option<RttSource>,
+}
+
 /// Loads everything into the kernel, with fewer features where it refuses some, and attaches it.
 pub(super) fn run(
     config: &ObserverConfig,
     features: &mut Features,
     kernel: &Kernel,
-) -> Result<(Ebpf, Hierarchy), AttachError> {
+) -> Result<Attached, AttachError> {
     loop {
         let mut ebpf = load::load(config, features, kernel)?;
         fill_maps(&mut ebpf, config)?;
         match load_program(&mut ebpf, kernel) {
             Ok(()) => {
-                let hierarchy = attach(&mut ebpf, config, kernel)?;
-                return Ok((ebpf, hierarchy));
+                let (directory, hierarchy) = cgroup::open(config.cgroup.as_deref())?;
+                let source = source::choose(&mut ebpf, &directory, config, features, kernel)?;
+                attach(&mut ebpf, &directory, &hierarchy, kernel)?;
+                return Ok(Attached {
+                    ebpf,
+                    hierarchy,
+                    source,
+                });
             }
             Err(refusal @ AttachError::Refused { .. }) if features.reduce(&refusal) => {}
             Err(error) => return Err(error),
@@ -74,14 +91,21 @@ pub(super) fn run(
 }
 
 fn load_program(ebpf: &mut Ebpf, kernel: &Kernel) -> Result<(), AttachError> {
-    program(ebpf)?
+    program::<SockOps>(ebpf, PROGRAM)?
         .load()
         .map_err(|error| load::explain_program(error, kernel))
 }
 
-fn program(ebpf: &mut Ebpf) -> Result<&mut SockOps, AttachError> {
-    ebpf.program_mut(PROGRAM)
-        .ok_or_else(|| missing(PROGRAM))?
+/// A program by name, as the type it is used as.
+pub(super) fn program<'a, P>(
+    ebpf: &'a mut Ebpf,
+    name: &'static str,
+) -> Result<&'a mut P, AttachError>
+where
+    &'a mut P: TryFrom<&'a mut Program, Error = ProgramError>,
+{
+    ebpf.program_mut(name)
+        .ok_or_else(|| missing(name))?
         .try_into()
         .map_err(|error: ProgramError| AttachError::Object(error.to_string()))
 }
@@ -89,20 +113,21 @@ fn program(ebpf: &mut Ebpf) -> Result<&mut SockOps, AttachError> {
 /// Attaches the program to the cgroup; the link is the loaded object's and ends with it, or with this process.
 fn attach(
     ebpf: &mut Ebpf,
-    config: &ObserverConfig,
+    directory: &File,
+    hierarchy: &Hierarchy,
     kernel: &Kernel,
-) -> Result<Hierarchy, AttachError> {
-    let (directory, hierarchy) = cgroup::open(config.cgroup.as_deref())?;
+) -> Result<(), AttachError> {
+    let program: &mut SockOps = program(ebpf, PROGRAM)?;
     // A link always shares the hook, and the kernel wants no flag that says so.
-    match program(ebpf)?.attach(&directory, CgroupAttachMode::Single) {
-        Ok(_) => Ok(hierarchy),
-        Err(error) => Err(explain_attach(error, &directory, &hierarchy, kernel)),
+    match program.attach(directory, CgroupAttachMode::Single) {
+        Ok(_) => Ok(()),
+        Err(error) => Err(explain_attach(error, directory, hierarchy, kernel)),
     }
 }
 
 fn explain_attach(
     error: ProgramError,
-    directory: &std::fs::File,
+    directory: &File,
     hierarchy: &Hierarchy,
     kernel: &Kernel,
 ) -> AttachError {

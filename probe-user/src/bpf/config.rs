@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use probe_common::endpoint::Role;
 
+use super::stats::RttSource;
+
 /// Which network namespaces are observed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Scope {
@@ -27,6 +29,8 @@ pub struct ObserverConfig {
     /// How many remote addresses get a histogram of their own, from 1 to [`ObserverConfig::MAX_TARGETS`]; what comes
     /// after shares one per role. Each costs 100 KiB of kernel memory.
     pub max_targets: u32,
+    /// Where RTT samples are to come from; `None`: the best that this kernel and these rights give.
+    pub rtt_source: Option<RttSource>,
     /// Records only connections that [`OwnProbes::mark`](super::OwnProbes::mark) announced, whatever their port.
     pub own_only: bool,
     /// Sends events (opened, failed, closed).
@@ -54,6 +58,7 @@ impl Default for ObserverConfig {
             addresses: Vec::new(),
             scope: Scope::default(),
             max_targets: 64,
+            rtt_source: None,
             own_only: false,
             events: false,
             kernel_log: false,

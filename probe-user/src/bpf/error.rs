@@ -96,6 +96,16 @@ pub enum AttachError {
         /// Ids and names of the programs.
         programs: String,
     },
+    /// The source of RTT samples that was asked for cannot be had.
+    #[error(
+        "RTT samples cannot be {source_name} here: {reason}; leave --rtt-source at auto for the best that can be had"
+    )]
+    Source {
+        /// `raw` or `reconstructed`.
+        source_name: &'static str,
+        /// Why not.
+        reason: String,
+    },
     /// Anything else.
     #[error("cannot {what}: {error}")]
     Io {

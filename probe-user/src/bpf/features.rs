@@ -7,6 +7,7 @@ use super::btf::KernelTypes;
 use super::capability::{Capabilities, PERFMON};
 use super::config::{ObserverConfig, Scope};
 use super::error::AttachError;
+use super::reconstruction::ReconstructionOffsets;
 use super::syscall;
 use super::task::TaskOffsets;
 
@@ -23,6 +24,8 @@ pub(super) struct Features {
     pub(super) sk_err_offset: Option<u32>,
     /// How to tell which process opens a connection.
     pub(super) task: TaskOffsets,
+    /// Where the fields are that reconstructing samples needs; or why it cannot be done.
+    pub(super) reconstruction: Result<ReconstructionOffsets, String>,
     /// Whether the kernel side sends its debug lines.
     pub(super) kernel_log: bool,
     /// One sentence for each thing that is lost.
@@ -61,6 +64,10 @@ impl Features {
         } else {
             Ok(TaskOffsets::default())
         };
+        let reconstruction = types
+            .as_ref()
+            .map_err(Clone::clone)
+            .and_then(ReconstructionOffsets::find);
         drop(types);
         limitations.extend(lost(sk_err_offset.as_ref().err(), task.as_ref().err()));
         let (sk_err_offset, task) = (sk_err_offset.ok(), task.unwrap_or_default());
@@ -70,6 +77,7 @@ impl Features {
             netns_known,
             sk_err_offset,
             task,
+            reconstruction,
             kernel_log: config.kernel_log,
             limitations,
         })
@@ -91,11 +99,12 @@ impl Features {
             self.limitations.extend(lost(None, Some(&reason)));
             return true;
         }
-        if self.sk_err_offset.take().is_none() {
-            return false;
+        if self.sk_err_offset.take().is_some() {
+            self.limitations.extend(lost(Some(&reason), None));
+            return true;
         }
-        self.limitations.extend(lost(Some(&reason), None));
-        true
+        // What that costs, if anything, is said where the source of samples is chosen.
+        std::mem::replace(&mut self.reconstruction, Err(reason)).is_ok()
     }
 }
 

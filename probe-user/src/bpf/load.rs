@@ -13,6 +13,7 @@ use super::config::ObserverConfig;
 use super::error::AttachError;
 use super::features::Features;
 use super::kernel::Kernel;
+use super::stats::RttSource;
 use super::syscall;
 
 /// The compiled kernel side; `cargo xtask build-ebpf` makes it.
@@ -29,6 +30,9 @@ const NO_RING: u32 = 4096;
 const EVENTS_PER_SECOND: u32 = 100;
 /// Own probe connections that can be marked at one time.
 pub(super) const MAX_OWN: u32 = 1024;
+
+/// Connections whose samples can be reconstructed at one time; each takes about 100 bytes once it has had a sample.
+const MAX_RECONSTRUCTIONS: u32 = 16_384;
 
 /// The level that lets every line of the kernel side through (`aya_log::Level::Trace`).
 const LOG_ALL: u8 = 5;
@@ -49,6 +53,13 @@ pub(super) fn load(
     }
     let own_only = u8::from(config.own_only);
     let netns_known = u8::from(features.netns_known);
+    let reconstruction = features.reconstruction.clone().unwrap_or_default();
+    let reconstructions = match (reconstruction.are_known(), config.own_only) {
+        (false, _) => 1,
+        (true, true) => MAX_OWN,
+        (true, false) => MAX_RECONSTRUCTIONS,
+    };
+    let raw_ignored = u8::from(!matches!(config.rtt_source, None | Some(RttSource::Raw)));
     let sk_err_offset = features.sk_err_offset.unwrap_or(0);
     let events = if config.events { EVENTS_PER_SECOND } else { 0 };
     let log_level = if features.kernel_log { LOG_ALL } else { 0 };
@@ -60,6 +71,7 @@ pub(super) fn load(
         .override_global("NETNS_COOKIE", &features.netns, true)
         .override_global("NETNS_COOKIE_KNOWN", &netns_known, true)
         .override_global("SK_ERR_OFFSET", &sk_err_offset, true)
+        .override_global("RAW_IGNORED", &raw_ignored, true)
         .override_global("OWN_ONLY", &own_only, true)
         .override_global("EVENTS_PER_SECOND", &events, true)
         .override_global(aya_log::LEVEL, &log_level, true)
@@ -68,6 +80,7 @@ pub(super) fn load(
         .map_max_entries("FREE_SLOTS", targets)
         .map_max_entries("ADDRESSES", addresses.max(1))
         .map_max_entries("OWN", MAX_OWN)
+        .map_max_entries("RECONSTRUCTIONS", reconstructions)
         .map_max_entries("EVENTS", if config.events { EVENT_RING } else { NO_RING })
         .map_max_entries(
             "AYA_LOGS",
@@ -78,6 +91,7 @@ pub(super) fn load(
             },
         );
     features.task.set(&mut loader);
+    reconstruction.set(&mut loader);
     if config.own_only {
         // Not consulted, so not needed.
         loader.map_max_entries("PORTS", 1);

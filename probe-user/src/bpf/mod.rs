@@ -19,10 +19,13 @@ mod load;
 mod mapped;
 mod observer;
 mod own;
+mod reconstruction;
 mod socket;
+mod source;
 mod stats;
 mod syscall;
 mod task;
+mod trial;
 mod wait;
 
 pub use cgroup::Hierarchy;

@@ -62,6 +62,7 @@ pub struct Observer {
     hierarchy: Hierarchy,
     features: Features,
     kernel: Kernel,
+    source: Option<RttSource>,
     events: Option<RingBuf<MapData>>,
     kernel_log: Option<kernel_log::Logger>,
     own_slots: u32,
@@ -75,7 +76,8 @@ impl Observer {
     pub fn attach(config: &ObserverConfig) -> Result<Self, AttachError> {
         let kernel = Kernel::running();
         let mut features = Features::detect(config)?;
-        let (mut ebpf, hierarchy) = attach::run(config, &mut features, &kernel)?;
+        let attached = attach::run(config, &mut features, &kernel)?;
+        let (mut ebpf, hierarchy) = (attached.ebpf, attached.hierarchy);
         syscall::return_freed_memory();
         let slots = config.targets() + FIXED_SLOTS;
         let cells = Arc::new(attach::mapped(&ebpf, "CELLS", slots, STRIDE)?);
@@ -102,6 +104,7 @@ impl Observer {
             hierarchy,
             features,
             kernel,
+            source: attached.source,
             events,
             kernel_log,
             own_slots: 0,
@@ -228,10 +231,10 @@ impl Observer {
         self.stats.load(Stat::EventsSuppressed as u32)
     }
 
-    /// Where RTT samples come from; `None` before the first one.
+    /// Where RTT samples come from; `None` if that shows only with the first one, which has not come yet.
     #[must_use]
     pub fn rtt_source(&self) -> Option<RttSource> {
-        stats::source(&self.stats)
+        stats::source(&self.stats).or(self.source)
     }
 
     /// Which cgroup hierarchy the observer is attached to.

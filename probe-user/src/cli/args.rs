@@ -57,6 +57,9 @@ pub struct GlobalArgs {
     /// Root of the cgroup v2 hierarchy [default: found in /proc/self/mountinfo]
     #[arg(long, value_name = "PATH", global = true)]
     pub cgroup: Option<PathBuf>,
+    /// Where RTT samples come from; auto is the best that kernel and rights give
+    #[arg(long, value_enum, default_value_t = RttSourceChoice::Auto, global = true)]
+    pub rtt_source: RttSourceChoice,
     /// Name of this node in the output [default: the host name]
     #[arg(long, value_name = "NAME", global = true)]
     pub node_name: Option<String>,
@@ -211,6 +214,19 @@ pub enum OutputFormat {
     Npd,
     /// XML as `JUnit` writes it, a test case per check.
     Junit,
+}
+
+/// Where RTT samples come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum RttSourceChoice {
+    /// The best that can be had.
+    Auto,
+    /// As the kernel hands them over (6.10 and later).
+    Raw,
+    /// Computed from the smoothed RTT before and after.
+    Reconstructed,
+    /// The smoothed RTT in their place.
+    Smoothed,
 }
 
 /// When to colour.

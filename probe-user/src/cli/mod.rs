@@ -8,5 +8,8 @@ mod observe;
 pub mod progress;
 pub mod signal;
 
-pub use args::{Args, ColorChoice, Command, GlobalArgs, OutputFormat, PreflightArgs, ReportArgs};
+pub use args::{
+    Args, ColorChoice, Command, GlobalArgs, OutputFormat, PreflightArgs, ReportArgs,
+    RttSourceChoice,
+};
 pub use observe::{ObserveArgs, RunArgs, WatchArgs};

@@ -13,7 +13,8 @@ pub use preflight::{Credentials, DiscoveryChoice, PreflightConfig, TimingChoice}
 pub use report::ReportConfig;
 pub use run::RunConfig;
 
-use crate::cli::GlobalArgs;
+use crate::bpf::RttSource;
+use crate::cli::{GlobalArgs, RttSourceChoice};
 use crate::discover::Origin;
 use crate::target::ParseError;
 
@@ -22,6 +23,8 @@ use crate::target::ParseError;
 pub struct Common {
     /// Root of the cgroup v2 hierarchy; `None`: found in mountinfo.
     pub cgroup: Option<PathBuf>,
+    /// Where RTT samples come from; `None`: the best that can be had.
+    pub rtt_source: Option<RttSource>,
     /// Let the kernel side's debug lines into the log.
     pub bpf_log: bool,
     /// This node's name in the output.
@@ -40,6 +43,12 @@ impl Common {
         };
         Self {
             cgroup: args.cgroup.clone(),
+            rtt_source: match args.rtt_source {
+                RttSourceChoice::Auto => None,
+                RttSourceChoice::Raw => Some(RttSource::Raw),
+                RttSourceChoice::Reconstructed => Some(RttSource::Reconstructed),
+                RttSourceChoice::Smoothed => Some(RttSource::Smoothed),
+            },
             bpf_log: args.bpf_log,
             node: args.node_name.clone().unwrap_or_else(host),
         }

@@ -105,6 +105,7 @@ impl ObserveConfig {
                 Scope::OwnNamespace
             },
             max_targets: args.max_targets,
+            rtt_source: common.rtt_source,
             own_only: false,
             events: true,
             kernel_log: common.bpf_log,

@@ -141,6 +141,7 @@ fn observer_config(config: &PreflightConfig, plan: &Plan) -> ObserverConfig {
         max_targets: targets
             .saturating_mul(2)
             .max(ObserverConfig::default().max_targets),
+        rtt_source: config.common.rtt_source,
         own_only: true,
         kernel_log: config.common.bpf_log,
         cgroup: config.common.cgroup.clone(),

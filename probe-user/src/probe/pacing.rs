@@ -54,7 +54,10 @@ impl<'a> PathWatch<'a> {
         self.marked.marker.end_pacing(self.marked.cookie);
     }
 
-    pub(super) fn into_sequence(self) -> Vec<u32> {
+    /// The samples, with the last, which may come later than its segment's acknowledgement: a reconstructed sample is
+    /// complete when the next segment arrives.
+    pub(super) fn into_sequence(mut self) -> Vec<u32> {
+        self.absorb();
         self.sequence
     }
 }

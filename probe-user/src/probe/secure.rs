@@ -67,8 +67,15 @@ impl Handshake<'_> {
                 while session.wants_write() && session.write_tls(&mut hello).is_ok() {}
             })
             .into_fallible();
-        let last = self.send(&hello, report).await?;
-        let outcome = timeout_at(self.until, connect).await;
+        let mut path = PathWatch::new(self.marked);
+        let sent = self.send(&hello, &mut path, report).await;
+        let outcome = match sent {
+            Ok(last) => Ok((last, timeout_at(self.until, connect).await)),
+            Err(failure) => Err(failure),
+        };
+        // Not before the server spoke: it may be its first segment that completes the last sample.
+        report.path_sequence = path.into_sequence();
+        let (last, outcome) = outcome?;
         report.server_certificate = session
             .verifier
             .seen()
@@ -98,18 +105,21 @@ impl Handshake<'_> {
         Ok(go_on.then_some(secured))
     }
 
-    async fn send(&self, hello: &[u8], report: &mut ProbeReport) -> Result<Instant, ProbeFailure> {
-        let mut path = PathWatch::new(self.marked);
+    async fn send(
+        &self,
+        hello: &[u8],
+        path: &mut PathWatch<'_>,
+        report: &mut ProbeReport,
+    ) -> Result<Instant, ProbeFailure> {
         let sent = pacing::send(
             hello,
             self.wire,
-            &mut path,
+            path,
             &self.context.pacing,
             self.until,
             self.round_trip,
         )
         .await;
-        report.path_sequence = path.into_sequence();
         report.chunks = sent.chunks;
         match sent.interrupted {
             // Whatever it said, the session will read it and say what is wrong with it.

@@ -1,0 +1,58 @@
+//! Where a sample is counted.
+
+use probe_common::bucket;
+use probe_common::cells::{Counter, Measure};
+
+use crate::cells;
+
+/// The smallest sample of a connection within one report interval. All zero means none yet: intervals count from 1.
+#[repr(C)]
+pub(crate) struct Minimum {
+    /// The report interval that `bucket` is about.
+    pub(crate) interval: u32,
+    /// Bucket of the smallest sample.
+    pub(crate) bucket: u32,
+}
+
+/// Whether a sample may be an acknowledged retransmission's. With TCP timestamps the kernel samples those too, and the
+/// timestamp counts milliseconds.
+#[inline(always)]
+pub(crate) fn is_retransmission(sample_us: u32, retransmitted: bool) -> bool {
+    retransmitted && sample_us.is_multiple_of(1000)
+}
+
+/// Counts a sample of an acknowledged retransmission.
+#[inline(always)]
+pub(crate) fn retransmission(slot: u32) {
+    cells::count(slot, Counter::RetransmittedSamples, 1);
+}
+
+/// Counts a sample of a paced segment.
+#[inline(always)]
+pub(crate) fn path(slot: u32, sample_us: u32) {
+    cells::record(slot, Measure::Path, sample_us);
+    // The value first: who sees the count rise may read it.
+    cells::set(slot, Counter::LastPathUs, u64::from(sample_us));
+    cells::count(slot, Counter::PathSamples, 1);
+}
+
+/// Counts a sample of any other segment; `true` if it is the connection's first of this interval.
+#[inline(always)]
+pub(crate) fn segment(slot: u32, sample_us: u32, minimum: &mut Minimum) -> bool {
+    let index = bucket::index_of(sample_us);
+    cells::add_to_bucket(slot, Measure::Segment, index, 1);
+    let interval = cells::interval();
+    if minimum.interval != interval {
+        minimum.interval = interval;
+        minimum.bucket = index;
+        cells::add_to_bucket(slot, Measure::SegmentMin, index, 1);
+        return true;
+    }
+    if index < minimum.bucket {
+        // Moved, so that the histogram's growth over an interval is one minimum per connection.
+        cells::add_to_bucket(slot, Measure::SegmentMin, minimum.bucket, u64::MAX);
+        cells::add_to_bucket(slot, Measure::SegmentMin, index, 1);
+        minimum.bucket = index;
+    }
+    false
+}
