@@ -5,7 +5,7 @@ use aya::EbpfLoader;
 use super::btf::KernelTypes;
 
 /// Offsets of fields, in bytes; all 0 where they may not or cannot be read.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct ReconstructionOffsets {
     /// `tcp_sock.srtt_us` (include/linux/tcp.h).
     srtt: u32,
