@@ -80,7 +80,7 @@ pub(super) fn choose(
 fn reconstruct(ebpf: &mut Ebpf, features: &Features, kernel: &Kernel) -> Result<(), String> {
     features.reconstruction.as_ref().map_err(Clone::clone)?;
     let types = Btf::from_sys_fs().map_err(|error| error.to_string())?;
-    let stats = attach::mapped(ebpf, "STATS", STATS).map_err(|error| error.to_string())?;
+    let stats = attach::mapped(ebpf, "STATS", 1, STATS).map_err(|error| error.to_string())?;
     let program: &mut BtfTracePoint =
         attach::program(ebpf, PROGRAM).map_err(|error| error.to_string())?;
     program

@@ -37,7 +37,7 @@ pub(super) fn run(
     kernel: &Kernel,
 ) -> Result<bool, String> {
     let say = |error: AttachError| error.to_string();
-    let stats = attach::mapped(ebpf, "STATS", STATS).map_err(say)?;
+    let stats = attach::mapped(ebpf, "STATS", 1, STATS).map_err(say)?;
     let program: &mut SockOps = attach::program(ebpf, PROGRAM).map_err(say)?;
     program
         .load()
