@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::{Parser, Subcommand, ValueEnum};
 
-use super::{RunArgs, WatchArgs, duration};
+use super::{DecisionArgs, RunArgs, WatchArgs, duration};
 
 const EXIT_CODES: &str = "Exit codes:
   0  pass (warnings included)
@@ -164,18 +164,9 @@ pub struct PreflightArgs {
     #[arg(long, help_heading = "Probing")]
     pub probe_each_member: bool,
 
-    /// etcd's heartbeat interval; limits are derived from it [default: 100ms, etcd's own]
-    #[arg(long, value_name = "DURATION", value_parser = duration::parse_positive, help_heading = "Verdict")]
-    pub etcd_heartbeat: Option<Duration>,
-    /// etcd's election timeout; limits are derived from it [default: 1000ms, etcd's own]
-    #[arg(long, value_name = "DURATION", value_parser = duration::parse_positive, help_heading = "Verdict")]
-    pub etcd_election: Option<Duration>,
-    /// Exit 4 on warnings
-    #[arg(long, help_heading = "Verdict")]
-    pub strict: bool,
-    /// Exit 0 when there is not enough data to decide
-    #[arg(long, help_heading = "Verdict")]
-    pub allow_inconclusive: bool,
+    /// How the verdict is reached.
+    #[command(flatten)]
+    pub decision: DecisionArgs,
     /// Tolerate so many etcd members that do not answer
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Verdict")]
     pub allow_unreachable: u32,

@@ -1,6 +1,7 @@
 //! The command line: raw arguments, resolved once into a [`Config`](crate::config).
 
 mod args;
+mod decision;
 mod duration;
 mod format;
 pub mod log;
@@ -12,4 +13,5 @@ pub use args::{
     Args, ColorChoice, Command, GlobalArgs, OutputFormat, PreflightArgs, ReportArgs,
     RttSourceChoice,
 };
+pub use decision::{DecisionArgs, Mode};
 pub use observe::{ObserveArgs, RunArgs, WatchArgs};

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::{OutputFormat, duration};
+use super::{DecisionArgs, OutputFormat, duration};
 
 /// What `watch` and `run` have in common.
 #[derive(Debug, clap::Args)]
@@ -41,18 +41,9 @@ pub struct ObserveArgs {
     /// Time between reports
     #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = duration::parse_positive, help_heading = "Reports")]
     pub interval: Duration,
-    /// etcd's heartbeat interval; limits are derived from it [default: 100ms, etcd's own]
-    #[arg(long, value_name = "DURATION", value_parser = duration::parse_positive, help_heading = "Verdict")]
-    pub etcd_heartbeat: Option<Duration>,
-    /// etcd's election timeout; limits are derived from it [default: 1000ms, etcd's own]
-    #[arg(long, value_name = "DURATION", value_parser = duration::parse_positive, help_heading = "Verdict")]
-    pub etcd_election: Option<Duration>,
-    /// Exit 4 on warnings
-    #[arg(long, help_heading = "Verdict")]
-    pub strict: bool,
-    /// Exit 0 when there is not enough data to decide
-    #[arg(long, help_heading = "Verdict")]
-    pub allow_inconclusive: bool,
+    /// How the verdict is reached.
+    #[command(flatten)]
+    pub decision: DecisionArgs,
 
     /// Format of the reports
     #[arg(short, long, value_enum, default_value_t = OutputFormat::Table, help_heading = "Output")]

@@ -1,5 +1,6 @@
 //! The resolved configuration: what the rest of the program sees of the command line.
 
+mod decision;
 mod observe;
 mod preflight;
 mod report;
@@ -8,8 +9,9 @@ pub mod sources;
 
 use std::path::PathBuf;
 
+pub use decision::{DecisionChoice, TimingChoice};
 pub use observe::{ObserveConfig, WatchConfig};
-pub use preflight::{Credentials, DiscoveryChoice, PreflightConfig, TimingChoice};
+pub use preflight::{Credentials, DiscoveryChoice, PreflightConfig};
 pub use report::ReportConfig;
 pub use run::RunConfig;
 
@@ -95,6 +97,9 @@ pub enum ConfigError {
         /// Why it is needed.
         reason: &'static str,
     },
+    /// A limit that cannot be.
+    #[error(transparent)]
+    Limit(#[from] crate::verdict::LimitError),
     /// Two values that contradict each other.
     #[error("{0}")]
     Contradiction(String),

@@ -5,11 +5,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::sources::Origins;
-use super::{Common, ConfigError, TimingChoice};
+use super::{Common, ConfigError, DecisionChoice};
 use crate::bpf::{ObserverConfig, Scope};
 use crate::cli::{ObserveArgs, OutputFormat, WatchArgs};
-use crate::discover::Found;
-use crate::exit::{Contract, Leniency};
+use crate::exit::Contract;
 use crate::output::Textfile;
 use crate::target::{Role, RoleName as _, parse};
 use crate::verdict::Join;
@@ -25,10 +24,8 @@ pub struct ObserveConfig {
     pub join: Join,
     /// Time between reports.
     pub interval: Duration,
-    /// The cluster's timing.
-    pub timing: TimingChoice,
-    /// What the user made of verdicts that are neither pass nor fail.
-    pub leniency: Leniency,
+    /// How the verdict is reached.
+    pub decision: DecisionChoice,
     /// Format of the reports.
     pub output: OutputFormat,
     /// Where metrics are served.
@@ -64,7 +61,7 @@ impl WatchConfig {
     ) -> Result<Self, ConfigError> {
         let contract = args.observe.output.contract();
         let mut observe = ObserveConfig::resolve(common, args.observe, origins)?;
-        observe.leniency = contract.leniency(observe.leniency);
+        observe.decision.leniency = contract.leniency(observe.decision.leniency);
         Ok(Self {
             duration: args.duration.into_iter().chain(args.max_duration).min(),
             until_file: args.until_file,
@@ -85,14 +82,6 @@ impl ObserveConfig {
         args: ObserveArgs,
         origins: &Origins,
     ) -> Result<Self, ConfigError> {
-        if let (Some(heartbeat), Some(election)) = (args.etcd_heartbeat, args.etcd_election)
-            && election < 5 * heartbeat
-        {
-            return Err(ConfigError::Contradiction(format!(
-                "--etcd-election {election:?} is less than five times --etcd-heartbeat {heartbeat:?}, which etcd \
-                 refuses to start with: check both against the cluster's etcd manifest"
-            )));
-        }
         if let Some(path) = &args.textfile {
             Textfile::new(path)?;
         }
@@ -111,8 +100,7 @@ impl ObserveConfig {
             kernel_log: common.bpf_log,
             cgroup: common.cgroup.clone(),
         };
-        let found =
-            |value: Option<Duration>, name| value.map(|value| Found::new(value, origins.of(name)));
+        let decision = DecisionChoice::resolve(args.decision, origins)?;
         Ok(Self {
             common,
             observer,
@@ -122,15 +110,7 @@ impl ObserveConfig {
                 Join::ControlPlane
             },
             interval: args.interval,
-            timing: TimingChoice {
-                heartbeat: found(args.etcd_heartbeat, "etcd-heartbeat"),
-                election: found(args.etcd_election, "etcd-election"),
-            },
-            leniency: Leniency {
-                strict: args.strict,
-                allow_inconclusive: args.allow_inconclusive,
-                warn_only: false,
-            },
+            decision,
             output: args.output,
             listen: args.listen,
             textfile: args.textfile,

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::sources::Origins;
-use super::{Common, ConfigError};
+use super::{Common, ConfigError, DecisionChoice};
 use crate::cli::{OutputFormat, PreflightArgs};
 use crate::discover::{Found, Hints, Root};
 use crate::exit::Leniency;
@@ -40,15 +40,6 @@ pub struct DiscoveryChoice {
     pub members: bool,
 }
 
-/// The cluster's own timing, as far as it was given.
-#[derive(Clone, Debug, Default)]
-pub struct TimingChoice {
-    /// etcd's heartbeat interval.
-    pub heartbeat: Option<Found<Duration>>,
-    /// etcd's election timeout.
-    pub election: Option<Found<Duration>>,
-}
-
 /// Everything a preflight needs to know.
 #[derive(Clone, Debug)]
 pub struct PreflightConfig {
@@ -75,12 +66,8 @@ pub struct PreflightConfig {
     pub trace: bool,
     /// Ask every etcd member instead of one.
     pub probe_each_member: bool,
-    /// The cluster's timing.
-    pub timing: TimingChoice,
-    /// Exit 4 on warnings.
-    pub strict: bool,
-    /// Exit 0 when undecided.
-    pub allow_inconclusive: bool,
+    /// How the verdict is reached.
+    pub decision: DecisionChoice,
     /// Unreachable etcd members that are tolerated.
     pub allow_unreachable: u32,
     /// Result format.
@@ -91,11 +78,7 @@ impl PreflightConfig {
     /// What is made of verdicts that are neither pass nor fail, in the result format's own terms.
     #[must_use]
     pub fn leniency(&self) -> Leniency {
-        self.output.contract().leniency(Leniency {
-            strict: self.strict,
-            allow_inconclusive: self.allow_inconclusive,
-            warn_only: false,
-        })
+        self.output.contract().leniency(self.decision.leniency)
     }
 
     /// Resolves the arguments.
@@ -111,15 +94,8 @@ impl PreflightConfig {
         if targets.is_empty() && args.no_discovery && args.etcd_srv.is_empty() {
             return Err(ConfigError::NoTargets);
         }
-        if let (Some(heartbeat), Some(election)) = (args.etcd_heartbeat, args.etcd_election)
-            && election < 5 * heartbeat
-        {
-            return Err(ConfigError::Contradiction(format!(
-                "--etcd-election {election:?} is less than five times --etcd-heartbeat {heartbeat:?}, which etcd \
-                 refuses to start with: check both against the cluster's etcd manifest"
-            )));
-        }
         let etcd_client = client_pair(&args)?;
+        let decision = DecisionChoice::resolve(args.decision, origins)?;
         Ok(Self {
             common,
             targets,
@@ -147,16 +123,7 @@ impl PreflightConfig {
             pacing: !args.no_pacing,
             trace: args.trace,
             probe_each_member: args.probe_each_member,
-            timing: TimingChoice {
-                heartbeat: args
-                    .etcd_heartbeat
-                    .map(|value| Found::new(value, origins.of("etcd-heartbeat"))),
-                election: args
-                    .etcd_election
-                    .map(|value| Found::new(value, origins.of("etcd-election"))),
-            },
-            strict: args.strict,
-            allow_inconclusive: args.allow_inconclusive,
+            decision,
             allow_unreachable: args.allow_unreachable,
             output: args.output,
         })

@@ -77,8 +77,6 @@ fn preflight(
     };
     let mut config = PreflightConfig::resolve(common, *args, origins)?;
     config.worker = observe.join == Join::Worker;
-    config.timing = observe.timing.clone();
-    config.strict = observe.leniency.strict;
-    config.allow_inconclusive = observe.leniency.allow_inconclusive;
+    config.decision = observe.decision.clone();
     Ok(config)
 }

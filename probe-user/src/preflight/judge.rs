@@ -1,6 +1,5 @@
 //! Hands the measurements to the verdict.
 
-use super::limits;
 use super::trace::OFFER;
 use crate::config::PreflightConfig;
 use crate::measure::TargetMeasurement;
@@ -18,9 +17,9 @@ const GONE: &str = "It was a member when this one started and may have been remo
 /// How decisive the run must be.
 pub(super) fn policy(config: &PreflightConfig, targets: usize) -> Policy {
     Policy {
+        confidence: config.decision.confidence,
         looks: config.max_connections,
         targets: u32::try_from(targets).unwrap_or(u32::MAX).max(1),
-        ..Policy::default()
     }
 }
 
@@ -32,7 +31,7 @@ pub(super) fn target(
     measured: &TargetMeasurement,
     targets: usize,
 ) -> TargetVerdict {
-    let limits = limits::resolve(&plan.timing);
+    let limits = config.decision.limits_for(&plan.timing);
     let judged = decisions.judge(measured, &limits, &policy(config, targets));
     let mut findings = judged.findings;
     findings.extend(server_certificate(measured));
@@ -124,6 +123,24 @@ pub(super) fn run(
     if warned {
         verdict.verdict = verdict.verdict.max(Verdict::Warn);
     }
+    verdict
+        .findings
+        .extend(timing_advice(config, plan, measured, verdict.verdict));
     verdict.findings.splice(0..0, plan.findings.iter().cloned());
     verdict
+}
+
+/// Whether the cluster's raft timing fits, and what would. It is advice: it never changes the verdict, and is left out
+/// where the user's own limits made the verdict better than the advice would be.
+fn timing_advice(
+    config: &PreflightConfig,
+    plan: &Plan,
+    measured: &[TargetMeasurement],
+    verdict: Verdict,
+) -> Option<Finding> {
+    let limits = config.decision.limits_for(&plan.timing);
+    let policy = policy(config, measured.len());
+    let advice = verdict::recommend(measured, limits.timing(), &policy)?;
+    let contradicts = advice.finding.state == FindingState::Warn && verdict < Verdict::Warn;
+    (!contradicts).then_some(advice.finding)
 }

@@ -2,7 +2,6 @@
 
 mod error;
 mod judge;
-mod limits;
 mod marker;
 mod memory;
 mod round;
@@ -13,7 +12,6 @@ use std::time::{Duration, SystemTime};
 use tokio::time::Instant;
 
 pub use error::PreflightError;
-pub(crate) use limits::resolve as resolve_limits;
 pub use memory::Memory;
 
 use crate::bpf::{KernelLog, Observer, ObserverConfig};
@@ -51,7 +49,7 @@ pub async fn run(config: &PreflightConfig) -> Result<Outcome, PreflightError> {
         worker: config.worker,
         credentials: &config.credentials,
         discovery: &config.discovery,
-        timing: &config.timing,
+        timing: &config.decision.timing,
         retry_until: started + config.retry_for,
         patience: config.timeout.min(PATIENCE),
     };

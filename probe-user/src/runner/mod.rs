@@ -104,7 +104,7 @@ pub async fn run(
     let status = observe(config, &mut session, &mut signals, started).await?;
     let verdict = session.finish().verdict;
     Ok(match code(status) {
-        0 => Exit::of(verdict, config.observe.leniency),
+        0 => Exit::of(verdict, config.observe.decision.leniency),
         failed => Exit::Command(failed),
     })
 }

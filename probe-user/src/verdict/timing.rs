@@ -55,18 +55,23 @@ impl Profile {
         }
     }
 
-    /// The profile's limits. `timing`, where the cluster's own is known, takes the place of the profile's.
+    /// The timing that such a cluster is taken to have while its own is not known.
     #[must_use]
-    pub fn limits(self, timing: Option<Timing>) -> Limits {
-        let own = match self {
+    pub fn timing(self) -> Timing {
+        match self {
             Self::Stretched => Timing {
                 heartbeat: Duration::from_millis(500),
                 election: Duration::from_millis(2500),
                 source: "profile stretched".to_owned(),
             },
             _ => Timing::default(),
-        };
-        let mut limits = Limits::from_timing(timing.unwrap_or(own));
+        }
+    }
+
+    /// The profile's limits for a cluster with this timing.
+    #[must_use]
+    pub fn limits(self, timing: Timing) -> Limits {
+        let mut limits = Limits::from_timing(timing);
         match self {
             Self::Default | Self::Stretched => {}
             Self::Openshift => {

@@ -5,7 +5,6 @@ use std::time::{Duration, SystemTime};
 use crate::config::ObserveConfig;
 use crate::measure::TargetMeasurement;
 use crate::output::Timestamp;
-use crate::preflight::resolve_limits;
 use crate::target::{RoleName as _, Side};
 use crate::verdict::{
     Finding, FindingState, Join, Limits, Policy, RunPolicy, RunVerdict, TargetVerdict, Verdict,
@@ -24,6 +23,7 @@ struct When {
 /// Judges one interval after the other, and keeps the worst.
 pub(super) struct Judge {
     limits: Limits,
+    confidence: f64,
     join: Join,
     worst: WorstInterval<When>,
 }
@@ -31,7 +31,8 @@ pub(super) struct Judge {
 impl Judge {
     pub(super) fn new(config: &ObserveConfig) -> Self {
         Self {
-            limits: resolve_limits(&config.timing),
+            confidence: config.decision.confidence,
+            limits: config.decision.limits_for(&config.decision.timing),
             join: config.join,
             worst: WorstInterval::default(),
         }
@@ -138,9 +139,9 @@ impl Judge {
     /// One verdict per target. Who connects to this host is reported and not judged: that path is not the join's.
     fn targets(&self, measured: &[TargetMeasurement]) -> Vec<TargetVerdict> {
         let policy = Policy {
+            confidence: self.confidence,
             looks: 1,
             targets: u32::try_from(measured.len()).unwrap_or(u32::MAX).max(1),
-            ..Policy::default()
         };
         measured
             .iter()

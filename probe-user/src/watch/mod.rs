@@ -84,7 +84,7 @@ pub async fn run(config: &WatchConfig, color: ColorChoice) -> Result<Exit, Watch
     notify::stopping();
     let finished = session.finish();
     Ok(if config.fail_on_verdict {
-        Exit::of(finished.verdict, config.observe.leniency)
+        Exit::of(finished.verdict, config.observe.decision.leniency)
     } else {
         Exit::Pass
     })

@@ -91,7 +91,10 @@ fn add<W: RawStream + AsLockedWrite + Write + 'static>(
         }
         // What these say is said once, at the end.
         OutputFormat::Short | OutputFormat::Nagios | OutputFormat::Npd | OutputFormat::Junit => {
-            exporters.add(VerdictOnly::new(config.output.render(config.leniency), out));
+            exporters.add(VerdictOnly::new(
+                config.output.render(config.decision.leniency),
+                out,
+            ));
         }
     }
 }

@@ -54,7 +54,7 @@ fn typed_wins_over_environment_and_environment_over_file() {
     assert_eq!(args.apiserver, ["x:1"]);
     assert_eq!(args.etcd_peer, ["e:1"]);
     assert_eq!(args.timeout, Duration::from_secs(2));
-    assert!(args.strict);
+    assert!(args.decision.strict);
     assert_eq!(origins.of("etcd").to_string(), "--etcd");
     assert_eq!(
         origins.of("apiserver").to_string(),
@@ -105,7 +105,7 @@ fn file_by_variable_and_empty_values() {
         ],
         None,
     );
-    assert!(!args.strict && !args.worker && args.etcd.is_empty());
+    assert!(!args.decision.strict && !args.worker && args.etcd.is_empty());
     assert_eq!(args.timeout, Duration::from_secs(5));
 }
 
