@@ -77,11 +77,12 @@ pub enum Contract {
 
 impl Contract {
     /// What is made of the verdict under this contract. A monitoring plugin has a code for warnings, whether or not
-    /// `--strict` asks for one.
+    /// `--strict` asks for one, so with `--mode warn` it has nothing to leave out: the fails are warnings already.
     #[must_use]
     pub fn leniency(self, given: Leniency) -> Leniency {
         Leniency {
             strict: given.strict || self == Self::MonitoringPlugin,
+            warn_only: given.warn_only && self != Self::MonitoringPlugin,
             ..given
         }
     }
@@ -152,6 +153,11 @@ mod tests {
     fn a_monitoring_plugin_always_tells_a_warning() {
         let leniency = Contract::MonitoringPlugin.leniency(Leniency::default());
         assert_eq!(Exit::of(Verdict::Warn, leniency), Exit::Warn);
+        let demoted = Contract::MonitoringPlugin.leniency(Leniency {
+            warn_only: true,
+            ..Leniency::default()
+        });
+        assert_eq!(Exit::of(Verdict::Warn, demoted), Exit::Warn);
         let leniency = Contract::NodeProblemDetector.leniency(Leniency::default());
         assert_eq!(Exit::of(Verdict::Warn, leniency), Exit::Pass);
     }

@@ -9,7 +9,7 @@ use clap::{CommandFactory as _, FromArgMatches as _};
 
 use crate::cli::{Args, ColorChoice, Command, OutputFormat};
 use crate::config::sources::{self, Origins, SourceError};
-use crate::config::{Common, PreflightConfig, RunConfig, WatchConfig};
+use crate::config::{Common, PreflightConfig, ReportConfig, RunConfig, WatchConfig};
 use crate::exit::Exit;
 use crate::output::{JSON_SCHEMA, Marks};
 use crate::{preflight, report, runner, secrecy, watch};
@@ -81,7 +81,11 @@ fn command(
     };
     match args.command {
         Command::Report(args) => {
-            let result = report::run(&args.into(), Marks::of_locale(), &mut io::stdout().lock());
+            let config = match ReportConfig::resolve(args, origins) {
+                Ok(config) => config,
+                Err(error) => return complain(&error, Exit::Usage, format),
+            };
+            let result = report::run(&config, Marks::of_locale(), &mut io::stdout().lock());
             match result {
                 Ok(()) => Exit::Pass,
                 Err(error) if error.exit() == Exit::Pass => Exit::Pass,

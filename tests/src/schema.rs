@@ -42,3 +42,36 @@ pub fn check_lines(text: &str) -> Result<Vec<Value>> {
         })
         .collect()
 }
+
+/// Checks every line of `text` that begins like a JSON object; other lines may stand between them. Where the text is
+/// not `whole`, its last line may be cut off.
+///
+/// # Errors
+/// As for [`check_lines`].
+pub fn check_any(text: &str, whole: bool) -> Result<()> {
+    // What is written over several lines, as `joinprobe schema` is, is no line of results.
+    let mut lines = text
+        .split_inclusive('\n')
+        .filter(|line| line.starts_with("{\""))
+        .filter(|line| whole || line.ends_with('\n'));
+    lines.try_for_each(|line| check_lines(line).map(|_| ()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const EVENT: &str = "{\"schema\":\"joinprobe/v1\",\"kind\":\"event\"}";
+
+    #[test]
+    fn lines_among_others_are_checked() {
+        assert!(check_any("joinprobe: attached\n{\n  \"type\": 1\n}\n", true).is_ok());
+        for bad in ["{\"kind\":\"verdict\"}", EVENT, "{\"schema\":"] {
+            let text = format!("joinprobe: attached\n{bad}\n");
+            assert!(check_any(&text, true).is_err(), "{bad}");
+        }
+        assert!(check_any("{\"schema\":", false).is_ok());
+        assert!(check_any("{\"schema\":", true).is_err());
+        assert!(check_any("{\"schema\":\n", false).is_err());
+    }
+}

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::{Parser, Subcommand, ValueEnum};
 
-use super::{DecisionArgs, RunArgs, WatchArgs, duration};
+use super::{DecisionArgs, RunArgs, TimingArgs, WatchArgs, duration};
 
 const EXIT_CODES: &str = "Exit codes:
   0  pass (warnings included)
@@ -188,6 +188,12 @@ pub struct ReportArgs {
     /// Write one self-contained page with plots
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
+    /// Print one JSON object, schema joinprobe/v1, instead of the tables
+    #[arg(long)]
+    pub json: bool,
+    /// The cluster's own raft timing, which the recommendation is held against.
+    #[command(flatten)]
+    pub timing: TimingArgs,
 }
 
 /// A result format.

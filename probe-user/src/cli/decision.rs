@@ -8,15 +8,23 @@ use clap::builder::{PossibleValuesParser, TypedValueParser as _};
 use super::duration;
 use crate::verdict::Profile;
 
-/// How a verdict is reached.
+/// The cluster's own raft timing.
 #[derive(Debug, clap::Args)]
-pub struct DecisionArgs {
+pub struct TimingArgs {
     /// etcd's heartbeat interval; limits are derived from it [default: 100ms, etcd's own]
     #[arg(long, value_name = "DURATION", value_parser = duration::parse_positive, help_heading = "Verdict")]
     pub etcd_heartbeat: Option<Duration>,
     /// etcd's election timeout; limits are derived from it [default: 1000ms, etcd's own]
     #[arg(long, value_name = "DURATION", value_parser = duration::parse_positive, help_heading = "Verdict")]
     pub etcd_election: Option<Duration>,
+}
+
+/// How a verdict is reached.
+#[derive(Debug, clap::Args)]
+pub struct DecisionArgs {
+    /// The cluster's own raft timing.
+    #[command(flatten)]
+    pub timing: TimingArgs,
     /// Ready-made limits for a kind of cluster
     #[arg(long, value_name = "NAME", default_value = "default", value_parser = profiles(), help_heading = "Verdict")]
     pub profile: Profile,

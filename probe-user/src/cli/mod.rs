@@ -13,5 +13,5 @@ pub use args::{
     Args, ColorChoice, Command, GlobalArgs, OutputFormat, PreflightArgs, ReportArgs,
     RttSourceChoice,
 };
-pub use decision::{DecisionArgs, Mode};
+pub use decision::{DecisionArgs, Mode, TimingArgs};
 pub use observe::{ObserveArgs, RunArgs, WatchArgs};

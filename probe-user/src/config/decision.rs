@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::ConfigError;
 use super::sources::Origins;
-use crate::cli::{DecisionArgs, Mode};
+use crate::cli::{DecisionArgs, Mode, TimingArgs};
 use crate::discover::Found;
 use crate::exit::Leniency;
 use crate::verdict::{LimitError, Limits, Profile, Timing};
@@ -16,6 +16,49 @@ pub struct TimingChoice {
     pub heartbeat: Option<Found<Duration>>,
     /// etcd's election timeout.
     pub election: Option<Found<Duration>>,
+}
+
+impl TimingChoice {
+    /// Resolves the arguments.
+    ///
+    /// # Errors
+    /// Timing that etcd would refuse.
+    pub(super) fn resolve(args: &TimingArgs, origins: &Origins) -> Result<Self, ConfigError> {
+        if let (Some(heartbeat), Some(election)) = (args.etcd_heartbeat, args.etcd_election)
+            && election < 5 * heartbeat
+        {
+            return Err(ConfigError::Contradiction(format!(
+                "--etcd-election {election:?} is less than five times --etcd-heartbeat {heartbeat:?}, which etcd \
+                 refuses to start with: check both against the cluster's etcd manifest"
+            )));
+        }
+        let found =
+            |value: Option<Duration>, name| value.map(|value| Found::new(value, origins.of(name)));
+        Ok(Self {
+            heartbeat: found(args.etcd_heartbeat, "etcd-heartbeat"),
+            election: found(args.etcd_election, "etcd-election"),
+        })
+    }
+
+    /// The timing that limits are derived from; what was not named is `own`'s.
+    #[must_use]
+    pub fn or(&self, own: Timing) -> Timing {
+        let source = match (&self.heartbeat, &self.election) {
+            (None, None) => own.source,
+            (heartbeat, election) => format!(
+                "{}, {}",
+                origin(heartbeat.as_ref(), "default heartbeat"),
+                origin(election.as_ref(), "default election timeout")
+            ),
+        };
+        let value =
+            |found: &Option<Found<Duration>>, own| found.as_ref().map_or(own, |found| found.value);
+        Timing {
+            heartbeat: value(&self.heartbeat, own.heartbeat),
+            election: value(&self.election, own.election),
+            source,
+        }
+    }
 }
 
 /// How a verdict is reached; the cluster's timing may still be found elsewhere.
@@ -39,14 +82,7 @@ impl DecisionChoice {
     /// # Errors
     /// A limit that is none, or timing that etcd would refuse.
     pub(super) fn resolve(args: DecisionArgs, origins: &Origins) -> Result<Self, ConfigError> {
-        if let (Some(heartbeat), Some(election)) = (args.etcd_heartbeat, args.etcd_election)
-            && election < 5 * heartbeat
-        {
-            return Err(ConfigError::Contradiction(format!(
-                "--etcd-election {election:?} is less than five times --etcd-heartbeat {heartbeat:?}, which etcd \
-                 refuses to start with: check both against the cluster's etcd manifest"
-            )));
-        }
+        let timing = TimingChoice::resolve(&args.timing, origins)?;
         let origin = origins.of("limit").to_string();
         let limits: Vec<(String, String)> = args
             .limit
@@ -54,13 +90,8 @@ impl DecisionChoice {
             .map(|written| (written, origin.clone()))
             .collect();
         override_limits(&mut Limits::default(), &limits)?;
-        let found =
-            |value: Option<Duration>, name| value.map(|value| Found::new(value, origins.of(name)));
         Ok(Self {
-            timing: TimingChoice {
-                heartbeat: found(args.etcd_heartbeat, "etcd-heartbeat"),
-                election: found(args.etcd_election, "etcd-election"),
-            },
+            timing,
             profile: args.profile,
             limits,
             confidence: args.confidence,
@@ -76,22 +107,7 @@ impl DecisionChoice {
     /// win over both.
     #[must_use]
     pub fn limits_for(&self, timing: &TimingChoice) -> Limits {
-        let own = self.profile.timing();
-        let source = match (&timing.heartbeat, &timing.election) {
-            (None, None) => own.source,
-            (heartbeat, election) => format!(
-                "{}, {}",
-                origin(heartbeat.as_ref(), "default heartbeat"),
-                origin(election.as_ref(), "default election timeout")
-            ),
-        };
-        let value =
-            |found: &Option<Found<Duration>>, own| found.as_ref().map_or(own, |found| found.value);
-        let mut limits = self.profile.limits(Timing {
-            heartbeat: value(&timing.heartbeat, own.heartbeat),
-            election: value(&timing.election, own.election),
-            source,
-        });
+        let mut limits = self.profile.limits(timing.or(self.profile.timing()));
         // They were checked when they were resolved.
         let _ = override_limits(&mut limits, &self.limits);
         limits

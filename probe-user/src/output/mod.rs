@@ -16,6 +16,7 @@ mod npd;
 mod perfdata;
 mod phase;
 mod prometheus;
+mod recommendation;
 #[cfg(test)]
 pub(crate) mod samples;
 mod schema;
@@ -44,6 +45,7 @@ pub use nagios::Nagios;
 pub use npd::{NPD_MESSAGE, Npd};
 pub use phase::PhaseReport;
 pub use prometheus::{BadPath, Listen, Textfile};
+pub use recommendation::{RecommendationReport, TimingReport};
 pub use schema::JSON_SCHEMA;
 pub use short::Short;
 pub use stream::{JsonLines, VerdictOnly};

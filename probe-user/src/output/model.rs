@@ -2,7 +2,9 @@
 
 use serde::Serialize;
 
-use super::{EtcdProbeReport, FindingReport, PhaseReport, TargetReport, Timestamp};
+use super::{
+    EtcdProbeReport, FindingReport, PhaseReport, RecommendationReport, TargetReport, Timestamp,
+};
 use crate::measure::TargetMeasurement;
 use crate::verdict::{RunVerdict, Verdict};
 
@@ -24,6 +26,8 @@ pub enum Kind {
     Interval,
     /// Something that happened to one connection.
     Event,
+    /// Saved measurements put together.
+    Report,
 }
 
 /// What is said about the observer itself.
@@ -77,6 +81,9 @@ pub struct Report {
     pub phases: Vec<PhaseReport>,
     /// Findings about the run as a whole.
     pub findings: Vec<FindingReport>,
+    /// Raft timing for what was measured; absent where no member's RTT was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub recommendation: Option<RecommendationReport>,
     /// The one etcd read; absent when none was sent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub etcd_probe: Option<EtcdProbeReport>,
@@ -114,6 +121,10 @@ impl Report {
                 .collect(),
             phases: Vec::new(),
             findings: verdict.findings.iter().map(FindingReport::new).collect(),
+            recommendation: verdict
+                .recommendation
+                .as_ref()
+                .map(RecommendationReport::new),
             etcd_probe: measured.iter().find_map(EtcdProbeReport::of),
             observer,
             worst: verdict.verdict,

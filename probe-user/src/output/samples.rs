@@ -8,7 +8,10 @@ use crate::measure::{Counters, Distributions, TargetMeasurement};
 use crate::output::{EventReport, Interval, IntervalReport, ObserverReport, Process, Report};
 use crate::output::{Kind, Schema, Timestamp};
 use crate::target::{Role, Side, Target, TargetSpec};
-use crate::verdict::{Finding, FindingState, RunVerdict, TargetVerdict, Unit, Verdict, WarnFail};
+use crate::verdict::{
+    Finding, FindingState, Policy, RunVerdict, TargetVerdict, Timing, Unit, Verdict, WarnFail,
+    recommend,
+};
 
 /// 2026-12-01T20:00:00Z.
 pub(crate) fn time() -> SystemTime {
@@ -86,6 +89,7 @@ fn finding() -> Finding {
 
 fn judged(targets: &[TargetMeasurement]) -> RunVerdict {
     RunVerdict {
+        recommendation: recommend(targets, &Timing::default(), &Policy::default()),
         verdict: Verdict::Pass,
         findings: Vec::new(),
         targets: targets

@@ -123,24 +123,16 @@ pub(super) fn run(
     if warned {
         verdict.verdict = verdict.verdict.max(Verdict::Warn);
     }
-    verdict
-        .findings
-        .extend(timing_advice(config, plan, measured, verdict.verdict));
+    verdict::advise(
+        &mut verdict,
+        measured,
+        config.decision.limits_for(&plan.timing).timing(),
+        &policy(config, measured.len()),
+        plan.join,
+    );
     verdict.findings.splice(0..0, plan.findings.iter().cloned());
+    if config.decision.leniency.warn_only {
+        verdict = verdict.with_fails_as_warnings();
+    }
     verdict
-}
-
-/// Whether the cluster's raft timing fits, and what would. It is advice: it never changes the verdict, and is left out
-/// where the user's own limits made the verdict better than the advice would be.
-fn timing_advice(
-    config: &PreflightConfig,
-    plan: &Plan,
-    measured: &[TargetMeasurement],
-    verdict: Verdict,
-) -> Option<Finding> {
-    let limits = config.decision.limits_for(&plan.timing);
-    let policy = policy(config, measured.len());
-    let advice = verdict::recommend(measured, limits.timing(), &policy)?;
-    let contradicts = advice.finding.state == FindingState::Warn && verdict < Verdict::Warn;
-    (!contradicts).then_some(advice.finding)
 }

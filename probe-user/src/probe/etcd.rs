@@ -24,6 +24,9 @@ const LIMIT: Duration = Duration::from_secs(2);
 /// A key nobody writes: what is asked for is a quorum's agreement on its absence.
 const KEY: &str = "joinprobe/no-such-key";
 
+/// What is said of a read into which an election fell.
+pub(crate) const LEADER_CHANGED: &str = "leader changed";
+
 /// Sends one linearizable Range over the stream, never over another connection, and never again.
 pub(super) async fn read(
     target: &Target,
@@ -109,6 +112,10 @@ fn refused(target: &Target, error: &Error) -> Result<EtcdAnswer, ProbeFailure> {
             Ok(without_data("permission denied"))
         }
         Code::Unavailable if message.contains("learner") => Ok(without_data("learner")),
+        // An election fell into the read: there is a leader again, and a client that asks again is served.
+        Code::Unavailable if message == "etcdserver: leader changed" => {
+            Ok(without_data(LEADER_CHANGED))
+        }
         Code::Unimplemented => Err(failure(
             "request_failed",
             format!("{target} answers, but not as etcd does ({message}); check the address"),
@@ -162,5 +169,63 @@ impl Service<Uri> for OneConnection {
                 "the server closed the connection",
             )
         }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tonic::Status;
+
+    use super::*;
+    use crate::target::{Role, parse};
+
+    fn said(code: Code, message: &str) -> Result<&'static str, &'static str> {
+        let target = Target {
+            spec: parse(Role::EtcdClient, "10.1.0.2:2379").unwrap(),
+            address: None,
+        };
+        let status = Status::new(code, message.to_owned());
+        refused(&target, &Error::GRpcStatus(status))
+            .map(|answer| answer.result)
+            .map_err(|failure| failure.result)
+    }
+
+    #[test]
+    fn answers_are_told_from_failures() {
+        for (code, message, outcome) in [
+            (
+                Code::PermissionDenied,
+                "etcdserver: permission denied",
+                Ok("permission denied"),
+            ),
+            (
+                Code::Unavailable,
+                "etcdserver: leader changed",
+                Ok("leader changed"),
+            ),
+            (
+                Code::Unavailable,
+                "etcdserver: rpc not supported for learner",
+                Ok("learner"),
+            ),
+            (Code::Unavailable, "etcdserver: no leader", Err("unhealthy")),
+            (
+                Code::Unavailable,
+                "etcdserver: request timed out, possibly due to previous leader failure",
+                Err("unhealthy"),
+            ),
+            (
+                Code::ResourceExhausted,
+                "etcdserver: too many requests",
+                Err("unhealthy"),
+            ),
+            (
+                Code::Unimplemented,
+                "unknown service",
+                Err("request_failed"),
+            ),
+        ] {
+            assert_eq!(said(code, message), outcome, "{message}");
+        }
     }
 }

@@ -18,7 +18,7 @@ use std::time::Duration;
 use tokio::io::AsyncWriteExt;
 use tokio::time::{Instant, timeout_at};
 
-pub(crate) use self::etcd::OneConnection;
+pub(crate) use self::etcd::{LEADER_CHANGED, OneConnection};
 pub(crate) use self::wire::{Wire, WireStream};
 pub use context::{Enough, EtcdRead, Extent, Marker, NoMarker, Pacing, ProbeContext};
 pub use report::{

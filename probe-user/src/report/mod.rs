@@ -3,14 +3,17 @@
 mod bars;
 mod error;
 mod html;
+mod json;
 mod merge;
 mod read;
 mod record;
 #[cfg(test)]
 mod tests;
 mod text;
+mod timing;
 
 use std::io::Write;
+use std::time::SystemTime;
 
 pub use error::ReportError;
 
@@ -41,6 +44,8 @@ pub fn run(config: &ReportConfig, marks: Marks, out: &mut dyn Write) -> Result<(
         }
         origin.verdicts.extend(contents.verdicts);
     }
+    let recommendation = timing::recommendation(&merged, &config.timing);
+    origin.advice = text::advice(recommendation.as_ref());
     if let Some(path) = &config.html {
         let page = html::page(&merged, &origin)?;
         std::fs::write(path, page).map_err(|error| ReportError::Unwritable {
@@ -48,6 +53,17 @@ pub fn run(config: &ReportConfig, marks: Marks, out: &mut dyn Write) -> Result<(
             error,
         })?;
     }
-    text::write(&merged, &origin, marks, out)?;
+    if config.json {
+        let files = config.files.len();
+        json::write(
+            &merged,
+            files,
+            recommendation.as_ref(),
+            SystemTime::now(),
+            out,
+        )?;
+    } else {
+        text::write(&merged, &origin, marks, out)?;
+    }
     Ok(())
 }

@@ -9,12 +9,15 @@ use super::{ReportError, run};
 use crate::config::ReportConfig;
 use crate::exit::Exit;
 use crate::output::{Exporter as _, HistogramLog, JsonLines, Marks, samples};
+use crate::verdict::Timing;
 
 fn config(files: &[&Path]) -> ReportConfig {
     ReportConfig {
         files: files.iter().map(|path| path.to_path_buf()).collect(),
         per_node: false,
         html: None,
+        json: false,
+        timing: Timing::default(),
     }
 }
 
@@ -53,6 +56,40 @@ fn both_formats_say_the_same_and_nothing_is_counted_twice() {
     let both = report(&config(&[&hlog, &json])).unwrap();
     assert_eq!(table(&both), table(&from_log));
     assert!(both.contains("in more than one file"), "{both}");
+}
+
+#[test]
+fn raft_timing_is_recommended_in_text_and_json() {
+    let folder = tempfile::tempdir().unwrap();
+    let (hlog, _) = files(&folder);
+    let text = report(&config(&[&hlog])).unwrap();
+    assert!(
+        text.contains(
+            "raft timing: heartbeat 100 ms and election timeout 1000 ms (etcd defaults) fit"
+        ),
+        "{text}"
+    );
+    assert!(text.contains("rule: heartbeat interval: twice"), "{text}");
+    let config = ReportConfig {
+        json: true,
+        timing: Timing {
+            heartbeat: std::time::Duration::from_millis(10),
+            ..Timing::default()
+        },
+        ..config(&[&hlog])
+    };
+    let line = report(&config).unwrap();
+    joinprobe_lab::schema::check_lines(&line).unwrap();
+    let value: serde_json::Value = serde_json::from_str(&line).unwrap();
+    let made = &value["recommendation"];
+    assert_eq!(made["heartbeat_us"], 100_000);
+    assert_eq!(made["today"]["heartbeat"], "too_short");
+    assert_eq!(made["today"]["election"], "fits");
+    assert!(
+        value["measures"]
+            .as_array()
+            .is_some_and(|rows| !rows.is_empty())
+    );
 }
 
 #[test]

@@ -7,12 +7,33 @@ use super::merge::{Merged, Sum};
 use super::read::Verdict;
 use super::record::Place;
 use crate::output::{Marks, Timestamp, measure_name};
+use crate::verdict::Recommendation;
 
 /// What was read beside the measurements.
 #[derive(Debug, Default)]
 pub(super) struct Origin {
     pub(super) files: usize,
     pub(super) verdicts: Vec<Verdict>,
+    /// What follows for the cluster, a sentence each.
+    pub(super) advice: Vec<String>,
+}
+
+/// What to say of raft timing, and of what was not measured.
+pub(super) fn advice(recommendation: Option<&Recommendation>) -> Vec<String> {
+    let mut advice = match recommendation {
+        None => vec!["raft timing: no etcd member's RTT is in the files".to_owned()],
+        Some(made) => {
+            let finding = &made.finding;
+            let mut advice = vec![format!("raft timing: {}", finding.text)];
+            if !finding.hint.is_empty() {
+                advice.push(finding.hint.clone());
+            }
+            advice.push(format!("rule: {}", finding.source));
+            advice
+        }
+    };
+    advice.push("throughput was not measured: that would put load on the cluster".to_owned());
+    advice
 }
 
 /// What a measure is, in a few words.
@@ -100,6 +121,10 @@ pub(super) fn write(
     }
     for (title, sum) in by_role(merged) {
         bars::write(&title, &sum.distribution, marks, out)?;
+    }
+    writeln!(out)?;
+    for sentence in &origin.advice {
+        writeln!(out, "{}", clean(sentence))?;
     }
     out.flush()
 }

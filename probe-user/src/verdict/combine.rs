@@ -50,6 +50,7 @@ pub fn combine(targets: &[(TargetMeasurement, TargetVerdict)], policy: &RunPolic
         verdict: worst_target.max(judge::worst(&findings)),
         findings,
         targets: targets.iter().map(|(_, verdict)| verdict.clone()).collect(),
+        recommendation: None,
     }
 }
 

@@ -147,6 +147,7 @@ mod tests {
             verdict,
             findings: Vec::new(),
             targets: Vec::new(),
+            recommendation: None,
         };
         let mut worst = WorstInterval::default();
         assert_eq!(worst.verdict(), Verdict::Inconclusive);

@@ -21,8 +21,12 @@ pub enum LimitId {
     EtcdRequestFail,
     /// Retransmitted SYNs, warn; a count.
     SynRetransmitsWarn,
-    /// `connect()` to ESTABLISHED, fail.
-    ConnectFail,
+    /// `connect()` to ESTABLISHED at an etcd client port, fail.
+    EtcdConnectFail,
+    /// The same at an etcd peer port, fail.
+    EtcdPeerConnectFail,
+    /// The same at an API server, fail.
+    ApiserverConnectFail,
     /// Share of data segments that were retransmitted, warn.
     RetransmitRateWarn,
     /// Share of data segments that were retransmitted, fail.
@@ -35,14 +39,16 @@ pub enum LimitId {
 
 impl LimitId {
     /// Every limit, in the order of the table in docs/verdicts.md.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 13] = [
         Self::EtcdRttWarn,
         Self::EtcdRttFail,
         Self::EtcdSegmentP99Warn,
         Self::EtcdServerTimeWarn,
         Self::EtcdRequestFail,
         Self::SynRetransmitsWarn,
-        Self::ConnectFail,
+        Self::EtcdConnectFail,
+        Self::EtcdPeerConnectFail,
+        Self::ApiserverConnectFail,
         Self::RetransmitRateWarn,
         Self::RetransmitRateFail,
         Self::ApiserverRttWarn,
@@ -59,7 +65,9 @@ impl LimitId {
             Self::EtcdServerTimeWarn => "etcd-server-time-warn",
             Self::EtcdRequestFail => "etcd-request-fail",
             Self::SynRetransmitsWarn => "syn-retransmits-warn",
-            Self::ConnectFail => "connect-fail",
+            Self::EtcdConnectFail => "etcd-connect-fail",
+            Self::EtcdPeerConnectFail => "etcd-peer-connect-fail",
+            Self::ApiserverConnectFail => "apiserver-connect-fail",
             Self::RetransmitRateWarn => "retransmit-rate-warn",
             Self::RetransmitRateFail => "retransmit-rate-fail",
             Self::ApiserverRttWarn => "apiserver-rtt-warn",
@@ -87,11 +95,14 @@ impl LimitId {
             }
             Self::EtcdServerTimeWarn => (100_000, "etcd logs a request as slow from 100 ms on"),
             Self::EtcdRequestFail => (2_000_000, "kubeadm gives each etcd call 2 s"),
-            Self::SynRetransmitsWarn => (
-                0,
-                "a retransmitted SYN costs a second of kubeadm's 2 s per etcd dial",
+            Self::SynRetransmitsWarn => (0, "a lost SYN costs a second or more"),
+            Self::EtcdConnectFail => (2_000_000, "kubeadm gives each etcd dial 2 s"),
+            // Rescaled like the first two.
+            Self::EtcdPeerConnectFail => (2_000_000, ""),
+            Self::ApiserverConnectFail => (
+                30_000_000,
+                "Kubernetes clients (client-go, so kubeadm and kubelet) give each dial 30 s",
             ),
-            Self::ConnectFail => (2_000_000, "kubeadm gives each etcd dial 2 s"),
             Self::RetransmitRateWarn => (10_000, "loss that TCP hides as latency"),
             Self::RetransmitRateFail => (50_000, "loss that TCP hides as latency"),
             Self::ApiserverRttWarn => (
@@ -138,7 +149,7 @@ impl Default for Limits {
 
 impl Limits {
     /// The table of docs/verdicts.md, its etcd rows rescaled to the cluster's own timing: RTT warns above half a
-    /// heartbeat and fails above a tenth of the election timeout.
+    /// heartbeat and fails above a tenth of the election timeout, and a peer's dial has one election timeout and 1 s.
     #[must_use]
     pub fn from_timing(timing: Timing) -> Self {
         let limits = LimitId::ALL.map(|id| {
@@ -169,8 +180,16 @@ impl Limits {
                 text::ms(crate::measure::micros(*election))
             ),
         );
+        let dial = (
+            crate::measure::micros(*election).saturating_add(1_000_000),
+            format!(
+                "etcd gives each dial of a peer 1 s and the election timeout of {} ({source})",
+                text::ms(crate::measure::micros(*election))
+            ),
+        );
         made.set(LimitId::EtcdRttWarn, warn.0, warn.1);
         made.set(LimitId::EtcdRttFail, fail.0, fail.1);
+        made.set(LimitId::EtcdPeerConnectFail, dial.0, dial.1);
         made
     }
 
@@ -267,8 +286,8 @@ mod tests {
         assert_eq!(
             shown,
             [
-                "50 ms", "100 ms", "150 ms", "100 ms", "2000 ms", "0", "2000 ms", "1 %", "5 %",
-                "250 ms", "1000 ms"
+                "50 ms", "100 ms", "150 ms", "100 ms", "2000 ms", "0", "2000 ms", "2000 ms",
+                "30000 ms", "1 %", "5 %", "250 ms", "1000 ms"
             ]
         );
     }
@@ -286,6 +305,7 @@ mod tests {
             limits.get(LimitId::EtcdRttFail).source,
             "a tenth of the election timeout of 2500 ms (etcd.yaml)"
         );
+        assert_eq!(limits.get(LimitId::EtcdPeerConnectFail).value, 3_500_000);
     }
 
     #[test]
@@ -293,7 +313,11 @@ mod tests {
         let mut limits = Limits::default();
         for (written, id, value) in [
             ("etcd-rtt-fail=80ms", LimitId::EtcdRttFail, 80_000),
-            ("connect-fail = 1.5s", LimitId::ConnectFail, 1_500_000),
+            (
+                "etcd-connect-fail = 1.5s",
+                LimitId::EtcdConnectFail,
+                1_500_000,
+            ),
             (
                 "retransmit-rate-warn=0.5%",
                 LimitId::RetransmitRateWarn,

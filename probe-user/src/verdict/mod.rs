@@ -1,9 +1,11 @@
 //! Decides. A pure function of measurements and limits: no clock, no network, no kernel.
 
+mod advice;
 mod beta;
 pub mod bounds;
 mod combine;
 mod decisions;
+mod demote;
 mod finding;
 mod judge;
 mod limits;
@@ -17,13 +19,14 @@ mod testing;
 pub(crate) mod text;
 mod timing;
 
+pub use advice::advise;
 pub use combine::combine;
 pub use decisions::{Decisions, WorstInterval};
 pub use finding::{Finding, FindingState, Unit, WarnFail};
 pub use judge::{judge_target, needs_more};
 pub use limits::{Limit, LimitError, LimitId, Limits};
 pub use policy::{Join, Policy, RunPolicy};
-pub use recommend::{Fit, Recommendation, recommend};
+pub use recommend::{Fit, RULE, Recommendation, recommend};
 pub use timing::{Profile, Timing};
 
 /// What a target or a whole run comes to, from best to worst.
@@ -81,4 +84,6 @@ pub struct RunVerdict {
     pub findings: Vec<Finding>,
     /// One per measured target, in the same order.
     pub targets: Vec<TargetVerdict>,
+    /// Raft timing for what was measured; `None` before [`advise`] and where no member's RTT was measured.
+    pub recommendation: Option<Recommendation>,
 }

@@ -10,7 +10,7 @@ use super::timing::Timing;
 use super::{Finding, FindingState, Unit};
 use crate::histogram::{self, Distribution};
 use crate::measure::{TargetMeasurement, micros};
-use crate::target::RoleName;
+use crate::target::{RoleName, Side};
 use probe_common::cells::Measure;
 
 /// etcd refuses an election timeout below five heartbeats.
@@ -20,6 +20,11 @@ const LONGEST_ELECTION_US: u64 = 50_000_000;
 /// etcd's defaults; lower ones gain nothing that a healthy cluster would notice.
 const SHORTEST_HEARTBEAT_US: u64 = 100_000;
 const SHORTEST_ELECTION_US: u64 = 1_000_000;
+
+/// How the recommended values follow from what was measured, in words.
+pub const RULE: &str = "heartbeat interval: twice the upper bound of the farthest member's median RTT, at least 100 ms, \
+    rounded up to 10 ms; election timeout: the longest of ten times that bound, five heartbeats, two heartbeats and the \
+    RTT hardly ever exceeded, and 1000 ms, rounded up to 100 ms";
 
 /// Whether today's settings fit the measured network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -32,9 +37,23 @@ pub enum Fit {
     NotDecided,
 }
 
+impl Fit {
+    /// Label and JSON value.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Fits => "fits",
+            Self::TooShort => "too_short",
+            Self::NotDecided => "not_decided",
+        }
+    }
+}
+
 /// Heartbeat interval and election timeout for the farthest measured member.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Recommendation {
+    /// The settings in use, as far as they are known.
+    pub today: Timing,
     /// For `--heartbeat-interval`, the same on every member.
     pub heartbeat: Duration,
     /// For `--election-timeout`, the same on every member.
@@ -78,7 +97,7 @@ pub fn recommend(
 ) -> Option<Recommendation> {
     let (farthest, rtt) = targets
         .iter()
-        .filter(|measured| measured.target.spec.role.is_etcd())
+        .filter(|measured| measured.side == Side::Client && measured.target.spec.role.is_etcd())
         .filter_map(|measured| Some((measured, rtt_of(measured, policy)?)))
         .max_by_key(|(_, rtt)| rtt.reckoned())?;
     let heartbeat = round_up(rtt.reckoned().saturating_mul(2), 10_000).max(SHORTEST_HEARTBEAT_US);
@@ -100,6 +119,7 @@ pub fn recommend(
         }
     };
     let mut made = Recommendation {
+        today: timing.clone(),
         heartbeat: Duration::from_micros(heartbeat),
         election: Duration::from_micros(election),
         target: farthest.target.to_string(),
@@ -180,6 +200,11 @@ fn finding(made: &Recommendation, timing: &Timing) -> Finding {
         made.heartbeat.as_millis(),
         made.election.as_millis()
     );
+    let recommended = format!(
+        "recommended: {} and {}",
+        text::ms(micros(made.heartbeat)),
+        text::ms(micros(made.election))
+    );
     let rtt = format!(
         "a median RTT of {} to {} (n={}, at most {})",
         text::ms(made.median_us),
@@ -190,7 +215,7 @@ fn finding(made: &Recommendation, timing: &Timing) -> Finding {
     let (state, text, hint) = match (made.heartbeat_fits, made.election_fits) {
         (Fit::Fits, Fit::Fits) => (
             FindingState::Pass,
-            format!("{today} fit {rtt}"),
+            format!("{today} fit {rtt}; {recommended}"),
             String::new(),
         ),
         (heartbeat, election) => {
@@ -202,7 +227,7 @@ fn finding(made: &Recommendation, timing: &Timing) -> Finding {
                     FindingState::NotDecided
                 },
                 format!(
-                    "{today} {} {rtt}",
+                    "{today} {} {rtt}; {recommended}",
                     if short {
                         "are too short for"
                     } else {
@@ -228,7 +253,7 @@ fn finding(made: &Recommendation, timing: &Timing) -> Finding {
         upper: made.upper_us,
         limit: Some((micros(timing.heartbeat) / 2).min(micros(timing.election) / 10)),
         unit: Unit::Micros,
-        source: "etcd tuning guide: heartbeat about the RTT, election timeout at least ten times the RTT".to_owned(),
+        source: RULE.to_owned(),
         hint,
         ..Finding::plain("etcd-timing", state, text)
     }
@@ -263,7 +288,7 @@ mod tests {
         assert_eq!(made.finding.state, FindingState::Pass);
         assert_eq!(
             made.finding.text,
-            "heartbeat 100 ms and election timeout 1000 ms (etcd defaults) fit a median RTT of 10 ms to 10.1.0.2:2379 (n=15, at most 10 ms)"
+            "heartbeat 100 ms and election timeout 1000 ms (etcd defaults) fit a median RTT of 10 ms to 10.1.0.2:2379 (n=15, at most 10 ms); recommended: 100 ms and 1000 ms"
         );
     }
 

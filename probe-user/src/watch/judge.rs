@@ -8,7 +8,7 @@ use crate::output::Timestamp;
 use crate::target::{RoleName as _, Side};
 use crate::verdict::{
     Finding, FindingState, Join, Limits, Policy, RunPolicy, RunVerdict, TargetVerdict, Verdict,
-    WorstInterval, combine, judge_target,
+    WorstInterval, advise, combine, judge_target,
 };
 
 /// When an interval was.
@@ -24,6 +24,8 @@ struct When {
 pub(super) struct Judge {
     limits: Limits,
     confidence: f64,
+    /// Fails are told as warnings.
+    warn_only: bool,
     join: Join,
     worst: WorstInterval<When>,
 }
@@ -32,6 +34,7 @@ impl Judge {
     pub(super) fn new(config: &ObserveConfig) -> Self {
         Self {
             confidence: config.decision.confidence,
+            warn_only: config.decision.leniency.warn_only,
             limits: config.decision.limits_for(&config.decision.timing),
             join: config.join,
             worst: WorstInterval::default(),
@@ -63,13 +66,14 @@ impl Judge {
                     verdict,
                     findings: Vec::new(),
                     targets: Vec::new(),
+                    recommendation: None,
                 },
             );
         }
         let open = targets
             .iter()
             .any(|target| target.verdict == Verdict::Inconclusive);
-        RunVerdict {
+        self.told(RunVerdict {
             verdict: match decided {
                 Some((Verdict::Fail, _)) => Verdict::Fail,
                 Some((verdict, _)) if !open => verdict,
@@ -77,6 +81,15 @@ impl Judge {
             },
             findings,
             targets,
+            recommendation: None,
+        })
+    }
+
+    fn told(&self, verdict: RunVerdict) -> RunVerdict {
+        if self.warn_only {
+            verdict.with_fails_as_warnings()
+        } else {
+            verdict
         }
     }
 
@@ -106,7 +119,22 @@ impl Judge {
             .max()
             .unwrap_or(Verdict::Inconclusive);
         run.findings.push(self.worst_interval());
-        run
+        advise(
+            &mut run,
+            measured,
+            self.limits.timing(),
+            &self.policy(measured),
+            self.join,
+        );
+        self.told(run)
+    }
+
+    fn policy(&self, measured: &[TargetMeasurement]) -> Policy {
+        Policy {
+            confidence: self.confidence,
+            looks: 1,
+            targets: u32::try_from(measured.len()).unwrap_or(u32::MAX).max(1),
+        }
     }
 
     fn worst_interval(&self) -> Finding {
@@ -138,11 +166,7 @@ impl Judge {
 
     /// One verdict per target. Who connects to this host is reported and not judged: that path is not the join's.
     fn targets(&self, measured: &[TargetMeasurement]) -> Vec<TargetVerdict> {
-        let policy = Policy {
-            confidence: self.confidence,
-            looks: 1,
-            targets: u32::try_from(measured.len()).unwrap_or(u32::MAX).max(1),
-        };
+        let policy = self.policy(measured);
         measured
             .iter()
             .map(|measured| match measured.side {

@@ -20,6 +20,7 @@ pub(crate) fn interval() -> Result<IntervalReport> {
     let verdict = RunVerdict {
         verdict: Verdict::Warn,
         findings: Vec::new(),
+        recommendation: None,
         targets: measured
             .iter()
             .map(|_| TargetVerdict {

@@ -66,6 +66,12 @@ fn head(html: &mut String, merged: &Merged, origin: &Origin) {
             ),
         );
     }
+    for sentence in &origin.advice {
+        put(
+            html,
+            format_args!("<p class=\"about\">{}</p>\n", Escaped(sentence)),
+        );
+    }
 }
 
 fn section(

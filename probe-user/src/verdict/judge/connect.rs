@@ -2,6 +2,7 @@
 
 use super::Rules;
 use crate::measure::{TargetMeasurement, micros};
+use crate::target::Role;
 use crate::verdict::limits::LimitId;
 use crate::verdict::median::{Median, Samples};
 use crate::verdict::{Finding, FindingState, Unit, WarnFail, text};
@@ -17,7 +18,12 @@ pub(super) fn findings(measured: &TargetMeasurement, rules: &mut Rules<'_>) -> V
 
 fn time(measured: &TargetMeasurement, rules: &mut Rules<'_>) -> Finding {
     let connect = &measured.distributions.connect;
-    let limit = rules.limits.get(LimitId::ConnectFail);
+    let role = measured.target.spec.role;
+    let limit = rules.limits.get(match role {
+        Role::EtcdClient => LimitId::EtcdConnectFail,
+        Role::EtcdPeer => LimitId::EtcdPeerConnectFail,
+        Role::ApiServer => LimitId::ApiserverConnectFail,
+    });
     let own = measured.probe.as_ref().and_then(|probe| probe.stages.tcp);
     let slowest = own
         .map(micros)
@@ -67,7 +73,16 @@ fn time(measured: &TargetMeasurement, rules: &mut Rules<'_>) -> Finding {
             "connecting took {} (slowest of {n}), above the limit of {limit}",
             text::ms(slowest)
         ),
-        hint: "kubeadm gives each etcd dial 2 s; two lost SYNs take 2 to 3 s. Look for packet loss, a full conntrack table, or a firewall that drops the first packet.".to_owned(),
+        hint: format!(
+            "{} Look for packet loss, a full conntrack table, or a firewall that drops the first packet.",
+            match role {
+                Role::EtcdClient =>
+                    "kubeadm gives each etcd dial 2 s; two lost SYNs take 2 to 3 s.",
+                Role::EtcdPeer =>
+                    "Two lost SYNs take 2 to 3 s, and a member gives up a dial that takes as long.",
+                Role::ApiServer => "A dial this slow is given up by Kubernetes clients.",
+            }
+        ),
         ..base
     }
 }
@@ -88,8 +103,18 @@ fn syn(measured: &TargetMeasurement, rules: &Rules<'_>) -> Finding {
     if sent_again > limit.value {
         Finding {
             state: FindingState::Warn,
-            text: format!("{} in {connects}, above the limit of {limit}", text::count(sent_again, "SYN retransmit")),
-            hint: "Each lost SYN or SYN-ACK costs a second or more, and kubeadm gives each etcd dial 2 s; look for packet loss on the path and for a full accept queue (ListenOverflows) on the server.".to_owned(),
+            text: format!(
+                "{} in {connects}, above the limit of {limit}",
+                text::count(sent_again, "SYN retransmit")
+            ),
+            hint: format!(
+                "Each lost SYN or SYN-ACK costs a second or more{}; look for packet loss on the path and for a full accept queue (ListenOverflows) on the server.",
+                if measured.target.spec.role == Role::EtcdClient {
+                    ", and kubeadm gives each etcd dial 2 s"
+                } else {
+                    ""
+                }
+            ),
             ..base
         }
     } else if opened == 0 {

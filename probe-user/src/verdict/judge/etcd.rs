@@ -2,7 +2,7 @@
 
 use super::Rules;
 use crate::measure::{TargetMeasurement, micros};
-use crate::probe::{EtcdAnswer, Stage};
+use crate::probe::{EtcdAnswer, LEADER_CHANGED, Stage};
 use crate::target::Role;
 use crate::verdict::limits::LimitId;
 use crate::verdict::median::{Median, Samples};
@@ -27,6 +27,9 @@ pub(super) fn findings(measured: &TargetMeasurement, rules: &Rules<'_>) -> Vec<F
         return Vec::new();
     };
     let took = micros(took);
+    if answer.result == LEADER_CHANGED {
+        return vec![leader_changed()];
+    }
     let mut findings = vec![request(answer, took, rules)];
     if answer.result == "learner" {
         findings.push(learner());
@@ -64,6 +67,17 @@ fn request(answer: &EtcdAnswer, took: u64, rules: &Rules<'_>) -> Finding {
         },
         ..Finding::plain("etcd-request", state, text)
     }
+}
+
+/// An election fell into the read. The cluster has a leader again, and kubeadm asks again, so this is no reason to
+/// replace the machine; and it is not asked again here, because one read is what was promised.
+fn leader_changed() -> Finding {
+    Finding::plain(
+        "etcd-request",
+        FindingState::Warn,
+        "the one read was answered with `etcdserver: leader changed`: an election fell into it, so how fast the member answers was not measured",
+    )
+    .hint("One election may be chance, as when a member restarts. If it comes again, the cluster loses its leader often (etcd_server_leader_changes_seen_total) and should be mended before a member joins.")
 }
 
 /// A learner is a join that has not ended, and etcd allows one at a time.

@@ -143,6 +143,42 @@ fn network_and_server_time_are_told_apart() {
 }
 
 #[test]
+fn an_election_during_the_read_is_no_reason_to_fail() {
+    let mut measured = etcd(&[10_000; 15]);
+    let probe = measured.probe.as_mut().unwrap();
+    probe.stages.request = Some(Duration::from_millis(900));
+    probe.etcd = Some(EtcdAnswer {
+        revision: None,
+        member_id: None,
+        result: "leader changed",
+    });
+    let judged = judge(&measured);
+    assert_eq!(judged.verdict, Verdict::Warn);
+    let request = finding(&judged, "etcd-request");
+    assert!(request.text.contains("leader changed") && !request.hint.is_empty());
+    assert!(judged.findings.iter().all(|f| f.id != "etcd-server-time"));
+}
+
+#[test]
+fn each_role_has_its_own_limit_for_connecting() {
+    for (role, limit, source) in [
+        (Role::EtcdClient, 2_000_000, "kubeadm"),
+        (Role::EtcdPeer, 2_000_000, "election timeout of 1000 ms"),
+        (Role::ApiServer, 30_000_000, "client-go"),
+    ] {
+        let mut measured = at_host(role, "10.1.0.2", &[10_000; 15]);
+        let probe = measured.probe.as_mut().unwrap();
+        probe.stages.tcp = Some(Duration::from_millis(3010));
+        let judged = judge(&measured);
+        let connect = finding(&judged, "connect-time");
+        assert_eq!(connect.limit, Some(limit), "{connect:?}");
+        assert!(connect.source.contains(source), "{connect:?}");
+        let fails = connect.state == FindingState::Fail;
+        assert_eq!(fails, role != Role::ApiServer, "{connect:?}");
+    }
+}
+
+#[test]
 fn a_refused_certificate_warns_and_the_rtt_is_still_judged() {
     let mut measured = etcd(&[130_000; 15]);
     measured.probe.as_mut().unwrap().client_certificate =

@@ -1,0 +1,58 @@
+//! Raft timing for what saved measurements show.
+
+use std::collections::BTreeMap;
+
+use probe_common::cells::Measure;
+
+use super::merge::Merged;
+use crate::measure::{Counters, Distributions, TargetMeasurement};
+use crate::target::{Role, RoleName as _, Side, Target, parse};
+use crate::verdict::{Policy, Recommendation, Timing, recommend};
+
+/// The recommendation for the farthest etcd member in the files; `None` when none of them has a whole distribution of
+/// one.
+pub(super) fn recommendation(merged: &Merged, timing: &Timing) -> Option<Recommendation> {
+    let measured = members(merged);
+    let policy = Policy {
+        looks: 1,
+        targets: u32::try_from(measured.len()).unwrap_or(u32::MAX).max(1),
+        ..Policy::default()
+    };
+    recommend(&measured, timing, &policy)
+}
+
+/// What was measured towards etcd members, put together again by target.
+fn members(merged: &Merged) -> Vec<TargetMeasurement> {
+    let mut targets: BTreeMap<(&str, &str, &str), TargetMeasurement> = BTreeMap::new();
+    for (place, group) in &merged.groups {
+        let role = [Role::EtcdClient, Role::EtcdPeer]
+            .into_iter()
+            .find(|role| role.name() == place.role && place.side == "client");
+        let Some((role, spec)) =
+            role.and_then(|role| Some((role, parse(role, &place.target).ok()?)))
+        else {
+            continue;
+        };
+        let measured = targets
+            .entry((role.name(), &place.target, &place.node))
+            .or_insert_with(|| TargetMeasurement {
+                target: Target {
+                    spec,
+                    address: None,
+                },
+                side: Side::Client,
+                distributions: Distributions::default(),
+                counters: Counters::default(),
+                probe: None,
+            });
+        let distributions = &mut measured.distributions;
+        let kept = match place.measure {
+            Measure::Handshake => &mut distributions.handshake,
+            Measure::Path => &mut distributions.path,
+            Measure::SegmentMin => &mut distributions.segment_min,
+            Measure::Connect | Measure::Segment => continue,
+        };
+        kept.clone_from(&group.total.distribution);
+    }
+    targets.into_values().collect()
+}
