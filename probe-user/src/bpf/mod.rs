@@ -25,6 +25,7 @@ mod source;
 mod stats;
 mod syscall;
 mod task;
+mod tcp_info;
 mod trial;
 mod wait;
 
@@ -37,3 +38,4 @@ pub use observer::{Endpoint, Observer};
 pub use own::OwnProbes;
 pub use socket::{socket_cookie, unsent_and_unacked};
 pub use stats::{ObserverStats, RttSource};
+pub use tcp_info::{TcpSegments, tcp_segments};

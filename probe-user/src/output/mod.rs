@@ -50,7 +50,9 @@ pub use schema::JSON_SCHEMA;
 pub use short::Short;
 pub use stream::{JsonLines, VerdictOnly};
 pub use table::{Marks, Table};
-pub use target::{Connections, EtcdProbeReport, MeasuredReport, ProbeStages, TargetReport};
+pub use target::{
+    Connections, EtcdProbeReport, MeasuredReport, ProbeStages, SegmentSizes, TargetReport,
+};
 pub use timestamp::Timestamp;
 pub use trace::{HopReport, PathReport, TraceReport};
 

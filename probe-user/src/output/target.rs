@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::{DistributionReport, FindingReport, TraceReport};
+use crate::bpf::TcpSegments;
 use crate::measure::{Counters, TargetMeasurement, micros};
 use crate::probe::{ClientCertificate, ProbeReport, TlsState};
 use crate::target::{RoleName, Side};
@@ -105,6 +106,30 @@ pub struct ProbeStages {
     pub attempts: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub http_status: Option<u16>,
+    /// Segment sizes of the connection.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub segments: Option<SegmentSizes>,
+}
+
+/// Segment sizes of our own connection, bytes.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct SegmentSizes {
+    /// Path MTU as this host knows it, IP header included.
+    pub path_mtu_bytes: u32,
+    /// Most payload of a segment sent.
+    pub mss_bytes: u32,
+    /// Most payload by this host's own interface.
+    pub own_mss_bytes: u32,
+}
+
+impl From<&TcpSegments> for SegmentSizes {
+    fn from(segments: &TcpSegments) -> Self {
+        Self {
+            path_mtu_bytes: segments.path_mtu,
+            mss_bytes: segments.mss,
+            own_mss_bytes: segments.own_mss,
+        }
+    }
 }
 
 impl ProbeStages {
@@ -135,6 +160,7 @@ impl ProbeStages {
             chunks: probe.chunks,
             attempts: probe.attempts,
             http_status: probe.http_status,
+            segments: probe.segments.as_ref().map(SegmentSizes::from),
         }
     }
 }

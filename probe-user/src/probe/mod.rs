@@ -13,6 +13,7 @@ mod secure;
 mod text;
 mod wire;
 
+use std::os::fd::AsFd as _;
 use std::time::Duration;
 
 use tokio::io::AsyncWriteExt;
@@ -28,6 +29,7 @@ pub use resolve::{Resolved, Resolver};
 
 use self::connect::Connected;
 use self::secure::{Handshake, Secured};
+use crate::bpf::tcp_segments;
 use crate::target::{Role, Target};
 
 /// Least and most time that is kept back for closing politely.
@@ -63,6 +65,7 @@ pub async fn probe(target: &Target, context: &ProbeContext<'_>) -> ProbeReport {
     report.failure = converse(target, context, &connected, until, &mut report)
         .await
         .err();
+    report.segments = tcp_segments(connected.wire.socket.as_fd()).ok();
     let closed_by = context.deadline.min(Instant::now() + close_for);
     connected.wire.close(closed_by).await;
     report

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::bpf::TcpSegments;
 use crate::tls::CertificateFacts;
 
 /// A part of a probe, in the order they happen.
@@ -98,6 +99,8 @@ pub struct ProbeReport {
     pub chunks: u32,
     /// Connections made, retries included.
     pub attempts: u32,
+    /// Segment sizes and losses when the conversation ended; `None` where there was none.
+    pub segments: Option<TcpSegments>,
     /// The etcd read's answer, where this probe was the one to send it.
     pub etcd: Option<EtcdAnswer>,
     /// The API server's HTTP status for GET /readyz.
@@ -122,6 +125,7 @@ impl ProbeReport {
             path_sequence: Vec::new(),
             chunks: 0,
             attempts: 1,
+            segments: None,
             etcd: None,
             http_status: None,
             failure: None,

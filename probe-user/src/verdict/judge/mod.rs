@@ -1,11 +1,13 @@
 //! Judges one target.
 
 mod connect;
+mod dns;
 mod etcd;
 mod loss;
 mod reach;
 mod rtt;
 mod rtt_text;
+mod segments;
 #[cfg(test)]
 mod tests;
 
@@ -46,6 +48,8 @@ pub fn judge_target(
 
 pub(super) fn judge(measured: &TargetMeasurement, rules: &mut Rules<'_>) -> TargetVerdict {
     let mut findings = reach::findings(measured);
+    findings.extend(dns::findings(measured));
+    findings.extend(segments::findings(measured));
     findings.extend(connect::findings(measured, rules));
     findings.extend(rtt::findings(measured, rules));
     findings.extend(loss::findings(measured, rules));
