@@ -71,6 +71,9 @@ pub enum Counter {
     /// RTT samples that could not be reconstructed: taken after the peer's FIN, or more connections than are kept
     /// (reconstruction only).
     DroppedSamples = 16,
+    /// Connections that were there before the observer and are observed since; they count as nothing above but what
+    /// they do from then on.
+    Adopted = 17,
 }
 
 /// Cells kept for counters in each slot; a multiple of eight, so that a slot starts on a cache line.

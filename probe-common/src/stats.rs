@@ -22,6 +22,10 @@ pub enum Stat {
     ReconstructedSeen = 7,
     /// Not 0 once the smoothed RTT had to stand in for a sample.
     SmoothedSeen = 8,
+    /// Connections that were there before the observer and are observed.
+    FlowsAdopted = 20,
+    /// Connections that were there before the observer and that the kernel did not let it observe.
+    AdoptionsRefused = 21,
 }
 
 /// Cell that user space writes: the number of the running report interval, from 1. See `Measure::SegmentMin`.
@@ -30,6 +34,17 @@ pub const INTERVAL_CELL: u32 = 12;
 pub const EVENT_SECOND_CELL: u32 = 13;
 /// Cell of the event rate limit: events of that second.
 pub const EVENT_COUNT_CELL: u32 = 14;
+/// Cell that user space writes before it opens an iterator over sockets: [`ADOPT`] or [`RELEASE`].
+pub const ITERATION_CELL: u32 = 22;
+/// Cell that user space writes before: the cookie of the namespace that is iterated over, or 0 while only one is watched.
+pub const ITERATION_NETNS_CELL: u32 = 23;
+/// Cell in which the iterator over programs counts those of type `sock_ops`.
+pub const SOCK_OPS_PROGRAMS_CELL: u32 = 24;
+
+/// Observe the connections that are there.
+pub const ADOPT: u64 = 1;
+/// Take back the callback flags that were set.
+pub const RELEASE: u64 = 2;
 
 /// Cell that user space sets to 1 once the kernel side's program on `tcp_probe` is attached: samples that do not come
 /// with their callback are reconstructed from then on.

@@ -52,6 +52,28 @@ static SRTT_OFFSET: Global<u32> = Global::new(0);
 #[unsafe(no_mangle)]
 static COOKIE_OFFSET: Global<u32> = Global::new(0);
 
+/// Offsets in `struct sock_common`, which every socket begins with, for the iterators, which are not loaded without.
+#[unsafe(no_mangle)]
+static SKC_STATE_OFFSET: Global<u32> = Global::new(0);
+#[unsafe(no_mangle)]
+static SKC_FAMILY_OFFSET: Global<u32> = Global::new(0);
+#[unsafe(no_mangle)]
+static SKC_DPORT_OFFSET: Global<u32> = Global::new(0);
+#[unsafe(no_mangle)]
+static SKC_NUM_OFFSET: Global<u32> = Global::new(0);
+#[unsafe(no_mangle)]
+static SKC_DADDR_OFFSET: Global<u32> = Global::new(0);
+#[unsafe(no_mangle)]
+static SKC_V6_DADDR_OFFSET: Global<u32> = Global::new(0);
+/// Offsets in `struct tcp_sock`.
+#[unsafe(no_mangle)]
+static TOTAL_RETRANS_OFFSET: Global<u32> = Global::new(0);
+#[unsafe(no_mangle)]
+static DATA_SEGS_OUT_OFFSET: Global<u32> = Global::new(0);
+/// Offset of `bpf_prog.type`.
+#[unsafe(no_mangle)]
+static PROGRAM_TYPE_OFFSET: Global<u32> = Global::new(0);
+
 /// The namespace that is watched, unless all are.
 #[inline(always)]
 pub(crate) fn only_netns() -> Option<u64> {
@@ -126,4 +148,45 @@ pub(crate) fn srtt_offset() -> Option<usize> {
 #[inline(always)]
 pub(crate) fn cookie_offset() -> usize {
     COOKIE_OFFSET.load() as usize
+}
+
+/// Where the fields of a TCP socket are.
+pub(crate) struct SocketOffsets {
+    /// TCP state, one byte.
+    pub(crate) state: u32,
+    /// Address family, two bytes.
+    pub(crate) family: u32,
+    /// Two bytes, network byte order.
+    pub(crate) remote_port: u32,
+    /// Two bytes, host byte order.
+    pub(crate) local_port: u32,
+    /// Four bytes, network byte order.
+    pub(crate) remote_ip4: u32,
+    /// Sixteen bytes, network byte order.
+    pub(crate) remote_ip6: u32,
+    /// Segments sent again in the socket's life, four bytes.
+    pub(crate) total_retrans: u32,
+    /// Data segments sent, retransmissions included, four bytes.
+    pub(crate) data_segs_out: u32,
+}
+
+/// Where the fields of a TCP socket are.
+#[inline(always)]
+pub(crate) fn socket_offsets() -> SocketOffsets {
+    SocketOffsets {
+        state: SKC_STATE_OFFSET.load(),
+        family: SKC_FAMILY_OFFSET.load(),
+        remote_port: SKC_DPORT_OFFSET.load(),
+        local_port: SKC_NUM_OFFSET.load(),
+        remote_ip4: SKC_DADDR_OFFSET.load(),
+        remote_ip6: SKC_V6_DADDR_OFFSET.load(),
+        total_retrans: TOTAL_RETRANS_OFFSET.load(),
+        data_segs_out: DATA_SEGS_OUT_OFFSET.load(),
+    }
+}
+
+/// Where the type of a loaded program is, four bytes.
+#[inline(always)]
+pub(crate) fn program_type_offset() -> u32 {
+    PROGRAM_TYPE_OFFSET.load()
 }

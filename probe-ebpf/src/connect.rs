@@ -14,7 +14,8 @@ use crate::context::Context;
 use crate::flow::{self, CONNECTING, ESTABLISHED, Flow, OVER};
 use crate::{cells, events, failure, log, process, reconstruct, watch};
 
-const CALLBACKS: u32 =
+/// The callbacks that an observed socket needs.
+pub(crate) const CALLBACKS: u32 =
     BPF_SOCK_OPS_RTT_CB_FLAG | BPF_SOCK_OPS_RETRANS_CB_FLAG | BPF_SOCK_OPS_STATE_CB_FLAG;
 
 /// `connect()` was called; the SYN is about to leave.
@@ -33,7 +34,7 @@ pub(crate) fn connecting(ctx: Context) {
     flow.total_retrans = ctx.total_retrans();
     flow.segments_out = ctx.data_segs_out();
     process::note(flow);
-    ctx.add_cb_flags(CALLBACKS);
+    flow.request_callbacks(ctx);
 }
 
 /// The SYN-ACK of our SYN came.
@@ -54,7 +55,7 @@ pub(crate) fn connected(ctx: Context) {
         handshake(ctx, flow);
     }
     // Another program may have replaced the flags since `connecting`.
-    ctx.add_cb_flags(CALLBACKS);
+    flow.request_callbacks(ctx);
     events::send(ctx, flow, EventKind::Opened, Counter::Established);
     log::opened(flow.slot, connect_us, flow.syn_retransmits);
 }
@@ -77,7 +78,7 @@ pub(crate) fn accepted(ctx: Context) {
     } else {
         server_handshake(ctx, flow);
     }
-    ctx.add_cb_flags(CALLBACKS);
+    flow.request_callbacks(ctx);
     events::send(ctx, flow, EventKind::Opened, Counter::Established);
     log::opened(flow.slot, 0, flow.syn_retransmits);
 }

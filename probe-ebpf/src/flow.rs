@@ -1,5 +1,6 @@
 //! What is remembered about one socket.
 
+use core::ffi::c_void;
 use core::ptr;
 
 use aya_ebpf::bindings::BPF_SK_STORAGE_GET_F_CREATE;
@@ -8,6 +9,7 @@ use probe_common::cells::Counter;
 use probe_common::stats::Stat;
 
 use crate::cells;
+use crate::connect::CALLBACKS;
 use crate::context::Context;
 use crate::maps::FLOWS;
 use crate::sample::Minimum;
@@ -53,19 +55,37 @@ pub(crate) struct Flow {
     pub(crate) pid: u32,
     /// Its name as it lies in memory; 0 where unknown.
     pub(crate) comm: [u64; 2],
+    /// Callback flags that were not set before this observer set them.
+    pub(crate) added_flags: u32,
+    /// 1 if the connection was there before the observer.
+    pub(crate) adopted: u32,
 }
 
 /// The state of the callback's socket, if it is observed.
 #[inline(always)]
 pub(crate) fn find(ctx: Context) -> Option<&'static mut Flow> {
-    let socket = ctx.socket()?;
-    // SAFETY: map and socket are what the helper asks for; the value outlives the callback, which holds the socket's
-    // lock and is its only user.
-    unsafe {
-        bpf_sk_storage_get(map(), socket.cast(), ptr::null_mut(), 0)
+    of_socket(ctx.socket()?.cast(), false)
+}
+
+/// The state of a socket whose lock is held; a fresh one if there is none and `create` says so.
+#[inline(always)]
+pub(crate) fn of_socket(socket: *mut c_void, create: bool) -> Option<&'static mut Flow> {
+    let flags = if create {
+        u64::from(BPF_SK_STORAGE_GET_F_CREATE)
+    } else {
+        0
+    };
+    // SAFETY: map and socket are what the helper asks for; the value outlives the program, which holds the socket's lock
+    // and is its only user.
+    let flow = unsafe {
+        bpf_sk_storage_get(map(), socket, ptr::null_mut(), flags)
             .cast::<Flow>()
             .as_mut()
+    };
+    if create && flow.is_none() {
+        cells::stat(Stat::FlowsUntracked);
     }
+    flow
 }
 
 /// A fresh state for the callback's socket.
@@ -83,35 +103,37 @@ pub(crate) fn start(ctx: Context) -> Option<&'static mut Flow> {
 
 #[inline(always)]
 fn create(ctx: Context) -> Option<&'static mut Flow> {
-    let socket = ctx.socket()?;
-    let flags = u64::from(BPF_SK_STORAGE_GET_F_CREATE);
-    // SAFETY: as in `find`.
-    let flow = unsafe {
-        bpf_sk_storage_get(map(), socket.cast(), ptr::null_mut(), flags)
-            .cast::<Flow>()
-            .as_mut()
-    };
-    if flow.is_none() {
-        cells::stat(Stat::FlowsUntracked);
-    }
-    flow
+    of_socket(ctx.socket()?.cast(), true)
 }
 
 /// Forgets the callback's socket. Its callback flags stay: another observer may live by them.
 #[inline(always)]
 pub(crate) fn forget(ctx: Context) {
     if let Some(socket) = ctx.socket() {
-        // SAFETY: map and socket are what the helper asks for; that there is nothing to delete is no error.
-        unsafe { bpf_sk_storage_delete(map(), socket.cast()) };
+        forget_socket(socket.cast());
     }
 }
 
+/// Forgets a socket whose lock is held.
 #[inline(always)]
-fn map() -> *mut core::ffi::c_void {
+pub(crate) fn forget_socket(socket: *mut c_void) {
+    // SAFETY: map and socket are what the helper asks for; that there is nothing to delete is no error.
+    unsafe { bpf_sk_storage_delete(map(), socket) };
+}
+
+#[inline(always)]
+fn map() -> *mut c_void {
     ptr::from_ref(&FLOWS).cast_mut().cast()
 }
 
 impl Flow {
+    /// Asks for the callbacks; those that other observers asked for stay.
+    #[inline(always)]
+    pub(crate) fn request_callbacks(&mut self, ctx: Context) {
+        self.added_flags |= CALLBACKS & !ctx.cb_flags();
+        ctx.add_cb_flags(CALLBACKS);
+    }
+
     /// Counts what was sent again since the last look; before ESTABLISHED that can only be SYNs.
     #[inline(always)]
     pub(crate) fn count_retransmits(&mut self, ctx: Context) {

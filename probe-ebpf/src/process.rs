@@ -1,10 +1,10 @@
 //! Who opens a connection.
 
-use aya_ebpf::helpers::bpf_probe_read_kernel;
 use aya_ebpf::helpers::generated::bpf_get_current_task;
 
 use crate::config;
 use crate::flow::Flow;
+use crate::kernel_memory::read;
 
 /// `PF_KTHREAD` (include/linux/sched.h): a thread of the kernel's own, which opens connections for others.
 const KERNEL_THREAD: u32 = 0x0020_0000;
@@ -38,13 +38,4 @@ pub(crate) fn note(flow: &mut Flow) {
     };
     flow.pid = pid;
     flow.comm = name;
-}
-
-/// Reads a field of a kernel structure.
-#[inline(always)]
-fn read<T>(structure: u64, offset: u32) -> Option<T> {
-    let address = structure.wrapping_add(u64::from(offset)) as *const T;
-    // SAFETY: the helper checks the address itself and answers with an error where nothing can be read; the offset is
-    // that of a field of this size in the running kernel.
-    unsafe { bpf_probe_read_kernel(address) }.ok()
 }

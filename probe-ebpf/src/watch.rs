@@ -27,7 +27,7 @@ pub(crate) fn client(ctx: Context) -> Option<Watched> {
     let role = if config::own_only() {
         0
     } else {
-        let role = remote_role(ctx)?;
+        let role = role_of(ctx.remote_address()?, ctx.remote_port())?;
         if !in_watched_netns(ctx) {
             return None;
         }
@@ -47,7 +47,14 @@ pub(crate) fn client(ctx: Context) -> Option<Watched> {
     }
     Some(Watched {
         role,
-        slot: slot_of(ctx, role)?,
+        slot: slot_of(&EndpointKey {
+            netns: netns_of(ctx),
+            address: ctx.remote_address()?,
+            port: ctx.remote_port(),
+            role,
+            reserved: 0,
+            reserved_word: 0,
+        }),
         own_cookie: 0,
     })
 }
@@ -58,8 +65,8 @@ pub(crate) fn server(ctx: Context) -> Option<Watched> {
     if config::own_only() {
         return None;
     }
-    let role = port_byte(ctx.local_port()) & !BY_ADDRESS;
-    if role == 0 || !in_watched_netns(ctx) {
+    let role = local_role(ctx.local_port())?;
+    if !in_watched_netns(ctx) {
         return None;
     }
     Some(Watched {
@@ -77,13 +84,20 @@ fn port_byte(port: u16) -> u8 {
     }
 }
 
+/// What this host serves on one of its ports, if that is watched.
 #[inline(always)]
-fn remote_role(ctx: Context) -> Option<u8> {
-    let port = ctx.remote_port();
+pub(crate) fn local_role(port: u16) -> Option<u8> {
+    let role = port_byte(port) & !BY_ADDRESS;
+    (role != 0).then_some(role)
+}
+
+/// What a remote address serves, if it is watched.
+#[inline(always)]
+pub(crate) fn role_of(address: [u8; 16], port: u16) -> Option<u8> {
     let byte = port_byte(port);
     if byte & BY_ADDRESS != 0 {
         let key = AddressKey {
-            address: ctx.remote_address()?,
+            address,
             port,
             reserved: 0,
         };
@@ -114,33 +128,26 @@ pub(crate) fn netns_of(ctx: Context) -> u64 {
     }
 }
 
+/// The slot that counts connections to a remote endpoint: its own, or where none is left the one that its role shares.
 #[inline(always)]
-fn slot_of(ctx: Context, role: u8) -> Option<u32> {
-    let key = EndpointKey {
-        netns: netns_of(ctx),
-        address: ctx.remote_address()?,
-        port: ctx.remote_port(),
-        role,
-        reserved: 0,
-        reserved_word: 0,
-    };
-    if let Some(slot) = known_slot(&key) {
-        return Some(slot);
+pub(crate) fn slot_of(key: &EndpointKey) -> u32 {
+    if let Some(slot) = known_slot(key) {
+        return slot;
     }
     if let Ok(Some(slot)) = FREE_SLOTS.pop() {
-        if SLOTS.insert(&key, &slot, u64::from(BPF_NOEXIST)).is_ok() {
-            return Some(slot);
+        if SLOTS.insert(key, &slot, u64::from(BPF_NOEXIST)).is_ok() {
+            return slot;
         }
         // Another CPU was first (or the table is full): the slot goes back.
         let _ = FREE_SLOTS.push(&slot, 0);
-        if let Some(slot) = known_slot(&key) {
-            return Some(slot);
+        if let Some(slot) = known_slot(key) {
+            return slot;
         }
     }
-    let slot = fixed_slot(role, Side::Client);
+    let slot = fixed_slot(key.role, Side::Client);
     cells::stat(Stat::SlotsExhausted);
     cells::count(slot, Counter::Overflowed, 1);
-    Some(slot)
+    slot
 }
 
 #[inline(always)]

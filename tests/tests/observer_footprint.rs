@@ -54,7 +54,10 @@ fn attaching_keeps_little_memory() -> Result<()> {
         return Ok(());
     };
     let cgroup = Cgroup::enter()?;
-    let mut child = attach_in_child(Command::new(std::env::current_exe()?), cgroup.path())?;
+    let mut command = Command::new(std::env::current_exe()?);
+    // As on the main thread, where joinprobe attaches: glibc keeps what is free at the end of other threads' memory.
+    command.env("MALLOC_ARENA_MAX", "1");
+    let mut child = attach_in_child(command, cgroup.path())?;
     let mut line = String::new();
     let mut output = BufReader::new(child.stdout.take().context("no output")?);
     while !line.contains("attached") && output.read_line(&mut line)? > 0 {}

@@ -7,6 +7,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use aya::Ebpf;
 use aya::maps::{Array, HashMap, Map, MapData, MapError, Stack};
+use aya::programs::sock_ops::SockOpsLink;
 use aya::programs::{CgroupAttachMode, Program, ProgramError, SockOps};
 use probe_common::endpoint::FIXED_SLOTS;
 use probe_common::ports::{AddressKey, BY_ADDRESS, shift_of, word_of};
@@ -59,6 +60,8 @@ fn fill_maps(ebpf: &mut Ebpf, config: &ObserverConfig) -> Result<(), AttachError
 /// What runs in the kernel.
 pub(super) struct Attached {
     pub(super) ebpf: Ebpf,
+    /// Keeps the program on the cgroup.
+    pub(super) hook: SockOpsLink,
     pub(super) hierarchy: Hierarchy,
     /// Where RTT samples come from; `None` if that only shows with the first.
     pub(super) source: Option<RttSource>,
@@ -77,9 +80,10 @@ pub(super) fn run(
             Ok(()) => {
                 let (directory, hierarchy) = cgroup::open(config.cgroup.as_deref())?;
                 let source = source::choose(&mut ebpf, &directory, config, features, kernel)?;
-                attach(&mut ebpf, &directory, &hierarchy, kernel)?;
+                let hook = attach(&mut ebpf, &directory, &hierarchy, kernel)?;
                 return Ok(Attached {
                     ebpf,
+                    hook,
                     hierarchy,
                     source,
                 });
@@ -110,19 +114,19 @@ where
         .map_err(|error: ProgramError| AttachError::Object(error.to_string()))
 }
 
-/// Attaches the program to the cgroup; the link is the loaded object's and ends with it, or with this process.
+/// Attaches the program to the cgroup, for as long as the link lives.
 fn attach(
     ebpf: &mut Ebpf,
     directory: &File,
     hierarchy: &Hierarchy,
     kernel: &Kernel,
-) -> Result<(), AttachError> {
+) -> Result<SockOpsLink, AttachError> {
     let program: &mut SockOps = program(ebpf, PROGRAM)?;
     // A link always shares the hook, and the kernel wants no flag that says so.
-    match program.attach(directory, CgroupAttachMode::Single) {
-        Ok(_) => Ok(()),
-        Err(error) => Err(explain_attach(error, directory, hierarchy, kernel)),
-    }
+    program
+        .attach(directory, CgroupAttachMode::Single)
+        .and_then(|id| program.take_link(id))
+        .map_err(|error| explain_attach(error, directory, hierarchy, kernel))
 }
 
 fn explain_attach(

@@ -7,6 +7,7 @@ use super::btf::KernelTypes;
 use super::capability::{Capabilities, PERFMON};
 use super::config::{ObserverConfig, Scope};
 use super::error::AttachError;
+use super::existing::SocketOffsets;
 use super::reconstruction::ReconstructionOffsets;
 use super::syscall;
 use super::task::TaskOffsets;
@@ -26,6 +27,8 @@ pub(super) struct Features {
     pub(super) task: TaskOffsets,
     /// Where the fields are that reconstructing samples needs; or why it cannot be done.
     pub(super) reconstruction: Result<ReconstructionOffsets, String>,
+    /// How to read sockets that are not the callback's; or why it cannot be done.
+    pub(super) sockets: Result<SocketOffsets, String>,
     /// Whether the kernel side sends its debug lines.
     pub(super) kernel_log: bool,
     /// One sentence for each thing that is lost.
@@ -68,6 +71,10 @@ impl Features {
             .as_ref()
             .map_err(Clone::clone)
             .and_then(ReconstructionOffsets::find);
+        let sockets = types
+            .as_ref()
+            .map_err(Clone::clone)
+            .and_then(SocketOffsets::find);
         drop(types);
         limitations.extend(lost(sk_err_offset.as_ref().err(), task.as_ref().err()));
         let (sk_err_offset, task) = (sk_err_offset.ok(), task.unwrap_or_default());
@@ -78,9 +85,19 @@ impl Features {
             sk_err_offset,
             task,
             reconstruction,
+            sockets,
             kernel_log: config.kernel_log,
             limitations,
         })
+    }
+
+    /// A namespace, given its cookie, as keys and events name it: 0 while only one is observed or none can be told from
+    /// another.
+    pub(super) fn netns_key(&self, cookie: Option<u64>) -> u64 {
+        match self.scope {
+            Scope::AllNamespaces if self.netns_known => cookie.unwrap_or(0),
+            Scope::AllNamespaces | Scope::OwnNamespace => 0,
+        }
     }
 
     /// Gives up the next feature after the kernel refused the program with it; `false` when there is none left.

@@ -54,6 +54,7 @@ pub(super) fn load(
     let own_only = u8::from(config.own_only);
     let netns_known = u8::from(features.netns_known);
     let reconstruction = features.reconstruction.clone().unwrap_or_default();
+    let sockets = features.sockets.clone().unwrap_or_default();
     let reconstructions = match (reconstruction.are_known(), config.own_only) {
         (false, _) => 1,
         (true, true) => MAX_OWN,
@@ -92,6 +93,7 @@ pub(super) fn load(
         );
     features.task.set(&mut loader);
     reconstruction.set(&mut loader);
+    sockets.set(&mut loader);
     if config.own_only {
         // Not consulted, so not needed.
         loader.map_max_entries("PORTS", 1);

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use aya::Ebpf;
 use aya::maps::{HashMap, MapData, MapError, RingBuf, Stack};
+use aya::programs::sock_ops::SockOpsLink;
 use probe_common::cells::{Counter, STRIDE};
 use probe_common::endpoint::{EndpointKey, FIXED_SLOTS, Role, Side, fixed_slot};
 use probe_common::stats::{INTERVAL_CELL, STATS, Stat};
@@ -15,6 +16,7 @@ use super::cgroup::Hierarchy;
 use super::config::{ObserverConfig, Scope};
 use super::error::{AttachError, ReadError};
 use super::events::EventStream;
+use super::existing::{self, Release};
 use super::features::Features;
 use super::kernel::Kernel;
 use super::kernel_log::{self, KernelLog};
@@ -54,6 +56,8 @@ impl Endpoint {
 /// The attached kernel side. Dropping it detaches; so does the end of the process, however it comes.
 pub struct Observer {
     ebpf: Ebpf,
+    /// Keeps the program attached.
+    hook: Option<SockOpsLink>,
     cells: Arc<MappedCells>,
     stats: MappedCells,
     slots: HashMap<MapData, EndpointKey, u32>,
@@ -66,6 +70,16 @@ pub struct Observer {
     events: Option<RingBuf<MapData>>,
     kernel_log: Option<kernel_log::Logger>,
     own_slots: u32,
+    release: Option<Release>,
+}
+
+impl Drop for Observer {
+    fn drop(&mut self) {
+        if let Some(release) = self.release.take() {
+            drop(self.hook.take());
+            release.release(&self.stats);
+        }
+    }
 }
 
 impl Observer {
@@ -77,13 +91,26 @@ impl Observer {
         let kernel = Kernel::running();
         let mut features = Features::detect(config)?;
         let attached = attach::run(config, &mut features, &kernel)?;
-        let (mut ebpf, hierarchy) = (attached.ebpf, attached.hierarchy);
-        syscall::return_freed_memory();
+        let mut ebpf = attached.ebpf;
         let slots = config.targets() + FIXED_SLOTS;
         let cells = Arc::new(attach::mapped(&ebpf, "CELLS", slots, STRIDE)?);
         let stats = attach::mapped(&ebpf, "STATS", 1, STATS)?;
         // 0, as it was until here, means no interval yet: what came in between counts in this one.
         stats.store(INTERVAL_CELL, 1);
+        let release = if config.own_only {
+            None
+        } else {
+            match existing::adopt(&mut ebpf, &stats, &features, &kernel) {
+                Ok(release) => Some(release),
+                Err(reason) => {
+                    features.limitations.push(format!(
+                        "connections that were there before are not observed: {reason}"
+                    ));
+                    None
+                }
+            }
+        };
+        syscall::return_freed_memory();
         let own = OwnProbes::new(attach::taken(&mut ebpf, "OWN")?, Arc::clone(&cells));
         let events = if config.events {
             Some(attach::taken(&mut ebpf, "EVENTS")?)
@@ -101,13 +128,15 @@ impl Observer {
             cells,
             stats,
             own,
-            hierarchy,
+            hierarchy: attached.hierarchy,
             features,
             kernel,
             source: attached.source,
             events,
             kernel_log,
             own_slots: 0,
+            release,
+            hook: Some(attached.hook),
             ebpf,
         })
     }
@@ -183,7 +212,7 @@ impl Observer {
                 let slot = fixed_slot(role as u8, side);
                 self.map_slot(slot)?;
                 let counts = self.read_slot(slot);
-                if counts.counter(Counter::Opened) > 0 {
+                if counts.counter(Counter::Opened) + counts.counter(Counter::Adopted) > 0 {
                     let endpoint = Endpoint {
                         role,
                         side,

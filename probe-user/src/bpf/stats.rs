@@ -44,6 +44,8 @@ pub struct ObserverStats {
     pub raw_disagreements: u64,
     /// Connections seen on watched ports.
     pub flows_seen: u64,
+    /// Connections on watched ports that were there before and are observed.
+    pub flows_adopted: u64,
 }
 
 pub(super) fn read(cells: &MappedCells, slots_used: u32) -> ObserverStats {
@@ -56,6 +58,7 @@ pub(super) fn read(cells: &MappedCells, slots_used: u32) -> ObserverStats {
         flows_untracked: stat(Stat::FlowsUntracked),
         raw_disagreements: stat(Stat::RawDisagreements),
         flows_seen: stat(Stat::FlowsSeen),
+        flows_adopted: stat(Stat::FlowsAdopted),
     }
 }
 

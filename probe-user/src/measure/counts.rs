@@ -132,6 +132,7 @@ impl SlotCounts {
             overflowed: self.counter(Counter::Overflowed),
             retransmitted_samples: self.counter(Counter::RetransmittedSamples),
             dropped_samples: self.counter(Counter::DroppedSamples),
+            adopted: self.counter(Counter::Adopted),
         }
     }
 

@@ -70,6 +70,8 @@ pub struct Counters {
     pub retransmitted_samples: u64,
     /// RTT samples that could not be reconstructed.
     pub dropped_samples: u64,
+    /// Connections that were there before the observer.
+    pub adopted: u64,
 }
 
 /// Everything known about one target.

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use super::event::is_zero;
 use super::{DistributionReport, FindingReport, TraceReport};
 use crate::bpf::TcpSegments;
 use crate::measure::{Counters, TargetMeasurement, micros};
@@ -230,6 +231,10 @@ pub struct MeasuredReport {
     pub syn_retransmits: u64,
     pub retransmits: u64,
     pub segments_out: u64,
+    /// Connections that were there before the observer and are observed since; they are in none of `connections`, except
+    /// `reset`.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub adopted: u64,
     /// Connections counted here because no slot of their own was left.
     pub overflowed: u64,
 }
@@ -263,6 +268,7 @@ impl MeasuredReport {
             syn_retransmits: counters.syn_retransmits,
             retransmits: counters.retransmits,
             segments_out: counters.segments_out,
+            adopted: counters.adopted,
             overflowed: counters.overflowed,
         }
     }

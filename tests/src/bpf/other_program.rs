@@ -3,14 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use object::{
-    Architecture, BinaryFormat, Endianness, SectionKind, SymbolFlags, SymbolKind, SymbolScope,
-};
 
+use super::assembled::{instruction, object_file};
 use crate::netns::run;
 use crate::programs::command;
 use crate::unique;
-use object::write::{Object, Symbol, SymbolSection};
 
 /// Its answer to `BPF_SOCK_OPS_RWND_INIT`: the first receive window, in segments. Far from any default, so that a SYN
 /// on the wire shows whether the answer was kept.
@@ -35,8 +32,17 @@ impl OtherProgram {
     /// # Errors
     /// When bpftool cannot load it, or there is no BPF file system.
     pub fn load(folder: &Path) -> Result<Self> {
+        // BPF_SOCK_OPS_RWND_INIT
+        Self::replying_to(folder, 2)
+    }
+
+    /// Loads one that writes its reply at another callback (`BPF_SOCK_OPS_*`).
+    ///
+    /// # Errors
+    /// As for [`OtherProgram::load`].
+    pub fn replying_to(folder: &Path, op: u32) -> Result<Self> {
         let file = folder.join("other.bpf.o");
-        std::fs::write(&file, object_file()?)?;
+        std::fs::write(&file, object_file("sockops", "lab_other", &code(op))?)?;
         let pinned = Path::new("/sys/fs/bpf").join(unique::name());
         run(command("bpftool")
             .args(["prog", "load"])
@@ -102,51 +108,15 @@ impl Drop for Attached<'_> {
     }
 }
 
-/// One eBPF instruction (RFC 9669, section 3), little endian.
-const fn instruction(opcode: u8, registers: u8, offset: i16, immediate: i32) -> [u8; 8] {
-    let (o, i) = (offset.to_le_bytes(), immediate.to_le_bytes());
-    [opcode, registers, o[0], o[1], i[0], i[1], i[2], i[3]]
-}
-
-/// `if (ctx->op == BPF_SOCK_OPS_RWND_INIT) ctx->reply = RWND_PACKETS; return 1;`
-fn object_file() -> Result<Vec<u8>> {
-    // In struct bpf_sock_ops (linux/bpf.h) op is at 0 and reply at 4; RWND_INIT is 2.
-    let code = [
+/// `if (ctx->op == op) ctx->reply = RWND_PACKETS; return 1;`
+fn code(op: u32) -> [[u8; 8]; 6] {
+    // In struct bpf_sock_ops (linux/bpf.h) op is at 0 and reply at 4.
+    [
         instruction(0x61, 0x12, 0, 0),
-        instruction(0x55, 0x02, 2, 2),
+        instruction(0x55, 0x02, 2, op.cast_signed()),
         instruction(0xb7, 0x03, 0, RWND_PACKETS.cast_signed()),
         instruction(0x63, 0x31, 4, 0),
         instruction(0xb7, 0x00, 0, 1),
         instruction(0x95, 0x00, 0, 0),
     ]
-    .concat();
-    let mut object = Object::new(BinaryFormat::Elf, Architecture::Bpf, Endianness::Little);
-    let section = object.add_section(Vec::new(), b"sockops".to_vec(), SectionKind::Text);
-    object.append_section_data(section, &code, 8);
-    object.add_symbol(Symbol {
-        name: b"lab_other".to_vec(),
-        value: 0,
-        size: code.len().try_into()?,
-        kind: SymbolKind::Text,
-        scope: SymbolScope::Dynamic,
-        weak: false,
-        section: SymbolSection::Section(section),
-        flags: SymbolFlags::None,
-    });
-    let license = object.add_section(Vec::new(), b"license".to_vec(), SectionKind::Data);
-    object.append_section_data(license, b"GPL\0", 1);
-    Ok(object.write()?)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn instructions_are_eight_bytes_little_endian() {
-        assert_eq!(
-            instruction(0x55, 0x02, 2, -1),
-            [0x55, 0x02, 2, 0, 0xff, 0xff, 0xff, 0xff]
-        );
-    }
 }

@@ -1,5 +1,6 @@
 //! Which process opened a connection, connections that were there before, and flows that are easily counted twice.
 
+mod existing;
 mod who;
 
 use anyhow::Result;

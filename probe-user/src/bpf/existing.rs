@@ -1,0 +1,190 @@
+//! Connections that were there before the observer: adopted when it comes, given back when it goes.
+//!
+//! An iterator of the kernel's visits the sockets and sets their callback flags (6.12). It sees one network namespace,
+//! that of whoever opened it.
+
+use std::fs::File;
+use std::io;
+
+use aya::programs::iter::IterLink;
+use aya::programs::{Iter, ProgramError};
+use aya::{Btf, Ebpf, EbpfLoader};
+use probe_common::stats::{
+    ADOPT, ITERATION_CELL, ITERATION_NETNS_CELL, RELEASE, SOCK_OPS_PROGRAMS_CELL, Stat,
+};
+
+use super::attach;
+use super::btf::KernelTypes;
+use super::config::Scope;
+use super::error::AttachError;
+use super::features::Features;
+use super::kernel::Kernel;
+use super::load;
+use super::mapped::MappedCells;
+use super::namespaces;
+use super::syscall::netns_cookie;
+
+const FLOWS: &str = "joinprobe_flows";
+const PROGRAMS: &str = "joinprobe_programs";
+
+/// Offsets of fields of `struct sock_common`, `struct tcp_sock` and `struct bpf_prog`, in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct SocketOffsets([u32; FIELDS.len()]);
+
+/// The kernel side's setting, and the field whose offset it is.
+const FIELDS: [(&str, &str, &str); 9] = [
+    ("SKC_STATE_OFFSET", "sock_common", "skc_state"),
+    ("SKC_FAMILY_OFFSET", "sock_common", "skc_family"),
+    ("SKC_DPORT_OFFSET", "sock_common", "skc_dport"),
+    ("SKC_NUM_OFFSET", "sock_common", "skc_num"),
+    ("SKC_DADDR_OFFSET", "sock_common", "skc_daddr"),
+    ("SKC_V6_DADDR_OFFSET", "sock_common", "skc_v6_daddr"),
+    ("TOTAL_RETRANS_OFFSET", "tcp_sock", "total_retrans"),
+    ("DATA_SEGS_OUT_OFFSET", "tcp_sock", "data_segs_out"),
+    ("PROGRAM_TYPE_OFFSET", "bpf_prog", "type"),
+];
+
+impl SocketOffsets {
+    /// Those of the running kernel, or why they are of no use.
+    pub(super) fn find(types: &KernelTypes) -> Result<Self, String> {
+        let mut offsets = Self::default();
+        for (offset, (_, structure, member)) in offsets.0.iter_mut().zip(FIELDS) {
+            *offset = types.offset(structure, member).ok_or_else(|| {
+                format!("the kernel's type information (BTF) has no {structure}.{member}")
+            })?;
+        }
+        Ok(offsets)
+    }
+
+    /// Tells them to the kernel side.
+    pub(super) fn set<'a>(&'a self, loader: &mut EbpfLoader<'a>) {
+        for (offset, (setting, ..)) in self.0.iter().zip(FIELDS) {
+            loader.override_global(setting, offset, true);
+        }
+    }
+}
+
+/// What gives the sockets back.
+#[derive(Debug)]
+pub(super) struct Release {
+    /// Iterators over the sockets of this process's namespace, and of others in which something was adopted (which live
+    /// as long as these).
+    flows: Vec<File>,
+    /// An iterator over the loaded programs.
+    programs: File,
+}
+
+/// Observes the connections that are there from now on.
+///
+/// # Errors
+/// Why this kernel does not allow it, for people.
+pub(super) fn adopt(
+    ebpf: &mut Ebpf,
+    stats: &MappedCells,
+    features: &Features,
+    kernel: &Kernel,
+) -> Result<Release, String> {
+    features.sockets.as_ref().map_err(Clone::clone)?;
+    let types = Btf::from_sys_fs().map_err(|error| error.to_string())?;
+    for (name, kind) in [(FLOWS, "tcp"), (PROGRAMS, "bpf_prog")] {
+        let program: &mut Iter = attach::program(ebpf, name).map_err(|error| error.to_string())?;
+        program
+            .load(kind, &types)
+            .map_err(|error| says(error, kernel))?;
+    }
+    drop(types);
+    let mut release = Release {
+        flows: Vec::new(),
+        programs: open(link(ebpf, PROGRAMS, kernel)?)?,
+    };
+    let pair = |ebpf: &mut Ebpf| {
+        let links = [link(ebpf, FLOWS, kernel)?, link(ebpf, FLOWS, kernel)?];
+        Ok::<_, String>(links)
+    };
+    let [now, later] = pair(ebpf)?.map(open);
+    let cookie = netns_cookie().map_err(|error| error.to_string())?;
+    visit(&now?, stats, ADOPT, features.netns_key(cookie))?;
+    release.flows.push(later?);
+    if features.scope == Scope::AllNamespaces {
+        for namespace in namespaces::others() {
+            let links = pair(ebpf)?;
+            let opened = namespaces::inside(&namespace, || (links.map(open), netns_cookie()));
+            let ([Ok(now), Ok(later)], Ok(cookie)) = opened.map_err(|error| error.to_string())?
+            else {
+                continue;
+            };
+            let before = adopted(stats);
+            visit(&now, stats, ADOPT, features.netns_key(cookie))?;
+            if adopted(stats) > before {
+                release.flows.push(later);
+            }
+        }
+    }
+    match stats.load(Stat::AdoptionsRefused as u32) {
+        0 => Ok(release),
+        _ => Err(
+            "the kernel does not let programs ask for their callbacks (Linux 6.12 does)".to_owned(),
+        ),
+    }
+}
+
+fn adopted(stats: &MappedCells) -> u64 {
+    stats.load(Stat::FlowsAdopted as u32)
+}
+
+impl Release {
+    /// Takes back the callback flags that were set. To be called when the hook is free again, or what is established in
+    /// between keeps its flags.
+    ///
+    /// Nothing happens while any other `sock_ops` program is loaded: it may have found the flags set and live by them.
+    /// Flags without a program cost nothing, and end with their connection.
+    pub(super) fn release(self, stats: &MappedCells) {
+        stats.store(SOCK_OPS_PROGRAMS_CELL, 0);
+        if let Err(error) = read_through(&self.programs) {
+            log::debug!("callback flags stay set: loaded programs cannot be listed: {error}");
+            return;
+        }
+        // One is ours.
+        if stats.load(SOCK_OPS_PROGRAMS_CELL) > 1 {
+            log::debug!("callback flags stay set: another sock_ops program may need them");
+            return;
+        }
+        for flows in &self.flows {
+            if let Err(reason) = visit(flows, stats, RELEASE, 0) {
+                log::debug!("callback flags stay set: {reason}");
+            }
+        }
+    }
+}
+
+/// Visits every socket of the namespace in which the iterator was opened.
+fn visit(flows: &File, stats: &MappedCells, mode: u64, netns: u64) -> Result<(), String> {
+    stats.store(ITERATION_NETNS_CELL, netns);
+    stats.store(ITERATION_CELL, mode);
+    read_through(flows)
+        .map_err(|error| format!("the kernel's list of sockets cannot be read: {error}"))
+}
+
+/// The iterators write nothing; reading runs them.
+fn read_through(mut iterator: &File) -> io::Result<()> {
+    io::copy(&mut iterator, &mut io::sink()).map(drop)
+}
+
+fn link(ebpf: &mut Ebpf, name: &'static str, kernel: &Kernel) -> Result<IterLink, String> {
+    let program: &mut Iter = attach::program(ebpf, name).map_err(|error| error.to_string())?;
+    program
+        .attach()
+        .and_then(|id| program.take_link(id))
+        .map_err(|error| says(error, kernel))
+}
+
+fn open(link: IterLink) -> Result<File, String> {
+    link.into_file().map_err(|error| error.to_string())
+}
+
+fn says(error: ProgramError, kernel: &Kernel) -> String {
+    match load::explain_program(error, kernel) {
+        AttachError::Refused { reason, .. } => reason,
+        other => other.to_string(),
+    }
+}
