@@ -23,6 +23,8 @@ pub struct Segment {
     pub window: u16,
     /// The timestamp option: the sender's clock and what it echoes.
     pub timestamps: Option<(u32, u32)>,
+    /// Selectively acknowledged blocks: the first byte and the one after the last.
+    pub selective: [Option<(u32, u32)>; 4],
 }
 
 /// TCP control bits.
@@ -116,6 +118,15 @@ pub(crate) fn parse_ip(bytes: &[u8]) -> Option<IpPacket> {
                 Ok(TcpOptionElement::Timestamp(value, echo)) => Some((value, echo)),
                 _ => None,
             }),
+            selective: tcp
+                .options_iterator()
+                .find_map(|option| match option {
+                    Ok(TcpOptionElement::SelectiveAcknowledgement(first, [a, b, c])) => {
+                        Some([Some(first), a, b, c])
+                    }
+                    _ => None,
+                })
+                .unwrap_or_default(),
         }),
         _ => None,
     };

@@ -1,86 +1,26 @@
 //! The link does what it is told, by the kernel's own clock.
 
 use std::io::{ErrorKind, Read, Write};
-use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use joinprobe_lab::capture::{Flow, Recording, SentSegment, Side};
-use joinprobe_lab::link::{DEVICE, DropRule, End};
-use joinprobe_lab::{Capture, Impairment, Link, Namespace, NodeId, take_turn};
+use joinprobe_lab::capture::{Flow, SentSegment, Side};
+use joinprobe_lab::link::DropRule;
+use joinprobe_lab::pair::ECHO_PORT;
+use joinprobe_lab::{Impairment, NodeId, Pair, take_turn};
 
-const CLIENT: NodeId = NodeId(0);
-const SERVER: NodeId = NodeId(1);
-const PORT: u16 = 2379;
+const CLIENT: NodeId = Pair::CLIENT;
+const SERVER: NodeId = Pair::SERVER;
+const PORT: u16 = ECHO_PORT;
 
-struct Pair {
-    // In this order, so that the link goes before the namespaces.
-    link: Link,
-    client: Namespace,
-    _server: Namespace,
-    v4: SocketAddr,
-    v6: SocketAddr,
+fn v4(pair: &Pair) -> SocketAddr {
+    (pair.v4, PORT).into()
 }
 
-impl Pair {
-    /// Two nodes; the server answers every byte with a byte.
-    fn start() -> Result<Self> {
-        let (client, server) = (Namespace::create()?, Namespace::create()?);
-        let v4: IpAddr = "10.9.0.1".parse()?;
-        let v6: IpAddr = "fd00:9::1".parse()?;
-        let link = Link::start(
-            &[
-                End {
-                    namespace: &client,
-                    addresses: vec![("10.9.0.2".parse()?, 24), ("fd00:9::2".parse()?, 64)],
-                },
-                End {
-                    namespace: &server,
-                    addresses: vec![(v4, 24), (v6, 64)],
-                },
-            ],
-            1,
-        )?;
-        let listener = server.enter(|| TcpListener::bind(("::", PORT)))??;
-        thread::spawn(move || {
-            for stream in listener.incoming().map_while(Result::ok) {
-                thread::spawn(move || echo(stream));
-            }
-        });
-        Ok(Self {
-            link,
-            client,
-            _server: server,
-            v4: (v4, PORT).into(),
-            v6: (v6, PORT).into(),
-        })
-    }
-
-    fn connect(&self, to: SocketAddr) -> Result<TcpStream> {
-        let stream = self
-            .client
-            .enter(|| TcpStream::connect_timeout(&to, Duration::from_secs(8)))??;
-        stream.set_nodelay(true)?;
-        Ok(stream)
-    }
-
-    /// Captures at the client while `work` runs.
-    fn captured(&self, work: impl FnOnce() -> Result<()>) -> Result<Recording> {
-        let capture = Capture::start(&self.client, DEVICE)?;
-        work()?;
-        capture.stop()
-    }
-}
-
-fn echo(mut stream: TcpStream) {
-    let _ = stream.set_nodelay(true);
-    let mut buffer = [0; 4096];
-    while let Ok(length @ 1..) = stream.read(&mut buffer) {
-        if stream.write_all(&buffer[..length]).is_err() {
-            return;
-        }
-    }
+fn v6(pair: &Pair) -> SocketAddr {
+    (pair.v6, PORT).into()
 }
 
 fn median(mut values: Vec<Duration>) -> Duration {
@@ -101,8 +41,8 @@ fn rtt_is_what_was_asked_for() -> Result<()> {
     ] {
         pair.link
             .set_both(CLIENT, SERVER, Impairment::half_of_rtt(rtt));
-        let recording = pair.captured(|| {
-            for to in [pair.v4, pair.v6].repeat(10) {
+        let (recording, ()) = pair.captured(|| {
+            for to in [v4(&pair), v6(&pair)].repeat(10) {
                 drop(pair.connect(to)?);
             }
             Ok(())
@@ -132,14 +72,14 @@ fn chosen_syns_are_dropped_and_counted() -> Result<()> {
         return Ok(());
     };
     let pair = Pair::start()?;
-    let recording = pair.captured(|| {
+    let (recording, ()) = pair.captured(|| {
         pair.link
-            .drop_segments(DropRule::syn(1..=1).of_port(PORT).of_server(pair.v4.ip()));
-        drop(pair.connect(pair.v4)?);
-        drop(pair.connect(pair.v6)?);
+            .drop_segments(DropRule::syn(1..=1).of_port(PORT).of_server(pair.v4));
+        drop(pair.connect(v4(&pair))?);
+        drop(pair.connect(v6(&pair))?);
         pair.link.clear_rules();
         pair.link.drop_segments(DropRule::syn_ack(1..=1));
-        drop(pair.connect(pair.v6)?);
+        drop(pair.connect(v6(&pair))?);
         Ok(())
     })?;
     let syns: Vec<usize> = recording.flows().iter().map(Flow::syns).collect();
@@ -162,8 +102,8 @@ fn chosen_data_segments_are_retransmitted() -> Result<()> {
         Impairment::half_of_rtt(Duration::from_millis(4)),
     );
     pair.link.drop_segments(DropRule::data_to(PORT, 3..=3));
-    let recording = pair.captured(|| {
-        let mut stream = pair.connect(pair.v4)?;
+    let (recording, ()) = pair.captured(|| {
+        let mut stream = pair.connect(v4(&pair))?;
         let mut answer = [0; 1];
         for _ in 0..5 {
             stream.write_all(b"x")?;
@@ -199,7 +139,7 @@ fn loss_and_dead_hosts() -> Result<()> {
     let pair = Pair::start()?;
     pair.link
         .set(CLIENT, SERVER, Impairment::default().with_loss(0.1));
-    let mut stream = pair.connect(pair.v4)?;
+    let mut stream = pair.connect(v4(&pair))?;
     let mut answer = [0; 1];
     for _ in 0..100 {
         stream.write_all(b"x")?;
@@ -214,16 +154,16 @@ fn loss_and_dead_hosts() -> Result<()> {
         "of both directions, 5 % are to be lost: {share}"
     );
 
-    pair.link.set_dead(pair.v4.ip(), true);
+    pair.link.set_dead(pair.v4, true);
     let started = Instant::now();
     let refused = pair
         .client
-        .enter(|| TcpStream::connect_timeout(&pair.v4, Duration::from_millis(300)))?
+        .enter(|| TcpStream::connect_timeout(&v4(&pair), Duration::from_millis(300)))?
         .map_err(|error| error.kind());
     assert_eq!(refused.err(), Some(ErrorKind::TimedOut));
     assert!(started.elapsed() >= Duration::from_millis(300));
-    pair.link.set_dead(pair.v4.ip(), false);
-    pair.connect(pair.v4)?;
+    pair.link.set_dead(pair.v4, false);
+    pair.connect(v4(&pair))?;
     Ok(())
 }
 
@@ -234,7 +174,7 @@ fn a_bottleneck_limits_bulk_and_loses_nothing_it_should_not() -> Result<()> {
     };
     let pair = Pair::start()?;
     let bulk = |bytes: usize| -> Result<Duration> {
-        let mut stream = pair.connect(pair.v4)?;
+        let mut stream = pair.connect(v4(&pair))?;
         let started = Instant::now();
         let mut sender = stream.try_clone()?;
         let writer = thread::spawn(move || sender.write_all(&vec![7; bytes]));

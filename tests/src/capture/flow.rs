@@ -143,6 +143,7 @@ pub(super) mod tests {
                 payload,
                 window: 0,
                 timestamps: None,
+                selective: [None; 4],
             },
         };
         Recording {

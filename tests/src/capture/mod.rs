@@ -4,6 +4,7 @@
 //! incoming one when the device hands it over, both by the same clock; so the times include nothing of the relay's own
 //! scheduling that the observer's kernel would not see as well.
 
+mod expected;
 mod flow;
 mod recording;
 mod sent;
@@ -20,6 +21,7 @@ use rustix::net::netdevice::name_to_index;
 use rustix::net::sockopt::set_ip_multicast_if_with_ifindex;
 use rustix::process::{Pid, Signal, kill_process};
 
+pub use expected::Acknowledgement;
 pub use flow::{Flow, Side};
 pub use recording::{Packet, Recording};
 pub use sent::SentSegment;

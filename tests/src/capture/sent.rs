@@ -78,7 +78,7 @@ impl Flow<'_> {
 }
 
 /// Whether `a` comes before `b` in sequence space (RFC 9293, section 3.4).
-fn before(a: u32, b: u32) -> bool {
+pub(super) fn before(a: u32, b: u32) -> bool {
     a != b && b.wrapping_sub(a) < 1 << 31
 }
 

@@ -144,6 +144,7 @@ mod tests {
             payload,
             window: 0,
             timestamps: None,
+            selective: [None; 4],
         }
     }
 
