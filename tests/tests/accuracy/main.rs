@@ -10,6 +10,8 @@ mod samples;
 mod scenario;
 mod traffic;
 
+use std::fmt::Write as _;
+
 use anyhow::{Context, Result};
 use joinprobe_lab::take_turn;
 
@@ -31,6 +33,7 @@ fn run(scenarios: &[Scenario]) -> Result<Option<String>> {
     let mut table = Row::table(&rows);
     let mut handshakes = Errors::default();
     let (mut raw, mut rebuilt) = (Errors::default(), Errors::default());
+    let mut different = 0;
     for row in &rows {
         handshakes.add(&row.handshakes);
         raw.add(&row.raw);
@@ -38,11 +41,14 @@ fn run(scenarios: &[Scenario]) -> Result<Option<String>> {
         // The buckets' own width, and nothing else, comes between a sample and its quantile.
         assert!(row.quantile_error <= 0.01, "{}\n{table}", row.scenario);
         assert_eq!(row.retransmits.0, row.retransmits.1, "{}", row.scenario);
-        assert_eq!(row.different, 0, "raw and reconstructed: {}", row.scenario);
+        different += row.different;
     }
-    table += &format!(
-        "\nAll: handshakes {handshakes}; raw samples {raw}; reconstructed samples {rebuilt}\n"
+    let _ = writeln!(
+        table,
+        "\nAll: handshakes {handshakes}; raw samples {raw}; reconstructed samples {rebuilt}, of which {different} \
+         differ from raw ones"
     );
+    assert!(different * 1000 <= rebuilt.len(), "{table}");
     assert!(handshakes.quantile_within(0.5, 50.0), "{table}");
     assert!(handshakes.quantile_within(0.99, 500.0), "{table}");
     for (source, errors) in [("raw", &raw), ("reconstructed", &rebuilt)] {

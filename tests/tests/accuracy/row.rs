@@ -35,7 +35,7 @@ pub(crate) struct Row {
     pub(crate) ambiguous: usize,
     /// Samples that came too fast to be read one by one.
     pub(crate) unread: u64,
-    /// Segments sent again: by the kernel side, and by TCP_INFO.
+    /// Segments sent again: by the kernel side, and by `TCP_INFO`.
     pub(crate) retransmits: (u64, u64),
     /// The largest relative error of a quantile of the histogram against the samples themselves.
     pub(crate) quantile_error: f64,

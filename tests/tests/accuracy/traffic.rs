@@ -21,7 +21,7 @@ const BETWEEN_MESSAGES: Duration = Duration::from_millis(60);
 /// One write of a bulk transfer. Not larger: the link has to carry it.
 const BLOCK: usize = 16 * 1024;
 /// How long the last bytes may take to be acknowledged.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// The watched connection: connected, and known to both watchers.
 pub(crate) struct Connection {
