@@ -1,5 +1,6 @@
 //! Builds, tests and shows joinprobe: `cargo xtask --help`.
 
+mod bench;
 mod build_ebpf;
 mod demo;
 mod manuals;
@@ -25,6 +26,10 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
+    Bench(bench::Args),
+    /// A server that a benchmark starts
+    #[command(hide = true)]
+    BenchServer,
     BuildEbpf(build_ebpf::Args),
     /// Write shell completions for bash, zsh and fish
     Completions(manuals::Args),
@@ -38,6 +43,8 @@ enum Command {
 #[allow(clippy::print_stderr, reason = "a task says on stderr why it failed")]
 fn main() -> ExitCode {
     let outcome = match Cli::parse().command {
+        Command::Bench(args) => bench::run(&args),
+        Command::BenchServer => bench::serve_forever(),
         Command::BuildEbpf(args) => build_ebpf::run(&args),
         Command::Completions(args) => manuals::run(manuals::Manual::Completions, &args),
         Command::Man(args) => manuals::run(manuals::Manual::Man, &args),

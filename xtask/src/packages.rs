@@ -60,6 +60,12 @@ pub(crate) const TESTS: &[Need] = &[
     unpack_only("prometheus-node-exporter", &["prometheus-node-exporter"]),
 ];
 
+/// What the benchmark needs beyond it: what joinprobe is compared with.
+pub(crate) const BENCH: &[Need] = &[
+    install("bpftrace", &["bpftrace"]),
+    install("ss", &["iproute2"]),
+];
+
 /// Makes sure that the programs are there and says what it installs.
 ///
 /// # Errors

@@ -41,6 +41,24 @@ impl BpfObjects {
         Ok(objects)
     }
 
+    /// The id of the program of this name (the kernel keeps 15 bytes of it).
+    ///
+    /// # Errors
+    /// When there is none.
+    pub fn program_named(&self, name: &str) -> Result<u32> {
+        let found = self.programs.iter().find(|id| {
+            command("bpftool")
+                .args(["-j", "prog", "show", "id", &id.to_string()])
+                .output()
+                .is_ok_and(|output| {
+                    String::from_utf8_lossy(&output.stdout).contains(&format!("\"{name}\""))
+                })
+        });
+        found
+            .copied()
+            .with_context(|| format!("no program {name} among {:?}", self.programs))
+    }
+
     /// Those that the kernel still has.
     #[must_use]
     pub fn alive(&self) -> Self {

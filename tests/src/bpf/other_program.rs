@@ -41,8 +41,20 @@ impl OtherProgram {
     /// # Errors
     /// As for [`OtherProgram::load`].
     pub fn replying_to(folder: &Path, op: u32) -> Result<Self> {
+        Self::load_code(folder, &code(op))
+    }
+
+    /// Loads one that does nothing: the least that any program on the hook costs.
+    ///
+    /// # Errors
+    /// As for [`OtherProgram::load`].
+    pub fn load_empty(folder: &Path) -> Result<Self> {
+        Self::load_code(folder, &[instruction(0xb7, 0x00, 0, 1), EXIT])
+    }
+
+    fn load_code(folder: &Path, code: &[[u8; 8]]) -> Result<Self> {
         let file = folder.join("other.bpf.o");
-        std::fs::write(&file, object_file("sockops", "lab_other", &code(op))?)?;
+        std::fs::write(&file, object_file("sockops", "lab_other", code)?)?;
         let pinned = Path::new("/sys/fs/bpf").join(unique::name());
         run(command("bpftool")
             .args(["prog", "load"])
@@ -117,6 +129,10 @@ fn code(op: u32) -> [[u8; 8]; 6] {
         instruction(0xb7, 0x03, 0, RWND_PACKETS.cast_signed()),
         instruction(0x63, 0x31, 4, 0),
         instruction(0xb7, 0x00, 0, 1),
-        instruction(0x95, 0x00, 0, 0),
+        EXIT,
     ]
 }
+
+/// `return r0;`
+const EXIT: [u8; 8] = instruction(0x95, 0x00, 0, 0);
+
