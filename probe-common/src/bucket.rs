@@ -21,14 +21,43 @@ pub const BUCKETS: u32 = index_of(MAX_VALUE_US) + 1;
     reason = "the BPF target has no calls to spare on the per-sample path"
 )]
 pub const fn index_of(value_us: u32) -> u32 {
+    if value_us < 1 << LINEAR_BITS {
+        return value_us;
+    }
     let value = if value_us > MAX_VALUE_US {
         MAX_VALUE_US
     } else {
         value_us
     };
-    let magnitude = (value | ((1 << LINEAR_BITS) - 1)).ilog2() + 1 - LINEAR_BITS;
+    let magnitude = bit_length(value >> LINEAR_BITS);
     // Without the linear part's lower half the sub-bucket starts at HALF, hence one HALF less than magnitude + 1.
     magnitude * HALF + (value >> magnitude)
+}
+
+/// How many bits a number below `1 << 18` has. BPF cannot count leading zeros, and what the compiler puts in their place
+/// takes twice as long.
+#[inline(always)]
+#[allow(clippy::inline_always, reason = "as for `index_of`")]
+const fn bit_length(value: u32) -> u32 {
+    let (mut rest, mut bits) = (value, 0);
+    if rest >= 1 << 16 {
+        rest >>= 16;
+        bits += 16;
+    }
+    if rest >= 1 << 8 {
+        rest >>= 8;
+        bits += 8;
+    }
+    if rest >= 1 << 4 {
+        rest >>= 4;
+        bits += 4;
+    }
+    if rest >= 1 << 2 {
+        rest >>= 2;
+        bits += 2;
+    }
+    // 0, 1, 2 or 3 is left.
+    bits + rest - rest / 3
 }
 
 /// The lowest value, in microseconds, that bucket `index` counts.

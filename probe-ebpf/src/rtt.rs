@@ -25,8 +25,8 @@ pub(crate) fn sampled(ctx: Context) {
         return;
     }
     let paced = flow.own_cookie != 0 && is_paced(flow.own_cookie);
-    let sample_us = if let Some(sample_us) = raw(ctx) {
-        sample_us
+    let (sample_us, source) = if let Some(sample_us) = raw(ctx) {
+        (sample_us, Stat::RawSeen)
     } else if reconstruct::is_on() {
         if !paced {
             count_segments(ctx, flow);
@@ -34,17 +34,22 @@ pub(crate) fn sampled(ctx: Context) {
         reconstruct::begin(ctx, flow.slot, paced);
         return;
     } else if let Some(sample_us) = smoothed(ctx) {
-        sample_us
+        (sample_us, Stat::SmoothedSeen)
     } else {
         return;
     };
     if sample::is_retransmission(sample_us, ctx.total_retrans() != 0) {
+        cells::note(source);
         sample::retransmission(flow.slot);
     } else if paced {
+        cells::note(source);
         sample::path(flow.slot, sample_us);
+    } else if sample::segment(flow.slot, sample_us, &mut flow.minimum) {
+        // Where samples come from does not change: a look per interval is enough.
+        cells::note(source);
+        flow.count_segments(ctx, 1);
     } else {
-        let first = sample::segment(flow.slot, sample_us, &mut flow.minimum);
-        flow.count_segments(ctx, if first { 1 } else { SEGMENTS_BETWEEN_COUNTS });
+        flow.count_segments(ctx, SEGMENTS_BETWEEN_COUNTS);
     }
 }
 
@@ -63,7 +68,6 @@ fn raw(ctx: Context) -> Option<u32> {
     if ctx.arg0() != sample_us {
         cells::stat(Stat::RawDisagreements);
     }
-    cells::note(Stat::RawSeen);
     Some(sample_us)
 }
 
@@ -81,7 +85,6 @@ pub(crate) fn difference(old: u32, new: u32) -> u32 {
 /// The smoothed RTT before the sample, in the sample's place.
 #[inline(always)]
 fn smoothed(ctx: Context) -> Option<u32> {
-    cells::note(Stat::SmoothedSeen);
     let old = ctx.srtt_us();
     (old != 0).then_some(old >> 3)
 }
