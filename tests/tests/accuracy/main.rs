@@ -20,15 +20,17 @@ use row::Row;
 use scenario::{Scenario, selection, sweep};
 
 /// Runs the scenarios, prints their table and holds all of them together against the promised bounds.
-/// None if that cannot be done here.
-fn run(scenarios: &[Scenario]) -> Result<Option<String>> {
+/// None if that cannot be done here. `tell` hears of each as it is done.
+fn run(scenarios: &[Scenario], tell: impl Fn(&Row)) -> Result<Option<String>> {
     let mut rows = Vec::new();
     for scenario in scenarios {
         // Each a turn of its own: others wait for theirs.
         let Some(_turn) = take_turn(&["tcpdump", "ss"])? else {
             return Ok(None);
         };
-        rows.push(Row::measure(scenario).with_context(|| scenario.to_string())?);
+        let row = Row::measure(scenario).with_context(|| scenario.to_string())?;
+        tell(&row);
+        rows.push(row);
     }
     let mut table = Row::table(&rows);
     let mut handshakes = Errors::default();
@@ -59,7 +61,7 @@ fn run(scenarios: &[Scenario]) -> Result<Option<String>> {
 
 #[test]
 fn samples_agree_with_the_wire() -> Result<()> {
-    if let Some(table) = run(&selection())? {
+    if let Some(table) = run(&selection(), |_| ())? {
         println!("{table}");
     }
     Ok(())
@@ -68,7 +70,7 @@ fn samples_agree_with_the_wire() -> Result<()> {
 #[test]
 #[ignore = "takes a quarter of an hour; `cargo xtask test --full` runs it"]
 fn samples_agree_with_the_wire_over_the_whole_range() -> Result<()> {
-    if let Some(table) = run(&sweep())? {
+    if let Some(table) = run(&sweep(), |row| println!("{row}"))? {
         println!("{table}");
     }
     Ok(())

@@ -1,6 +1,6 @@
 //! One scenario, measured.
 
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -120,30 +120,36 @@ impl Row {
         table += &"|---".repeat(14);
         table += "|\n";
         for row in rows {
-            let _ = writeln!(
-                table,
-                "| {} | {}, {:.0} us, {:.0} us | {}, {:.0} us, {:.0} us, {:.2} % | {}, {:.2} % | {} | {} | {} | {}, {} | \
-                 {:.2} % | {:.0} us |",
-                row.scenario,
-                row.handshakes.len(),
-                row.handshakes.quantile(0.5),
-                row.handshakes.quantile(0.99),
-                row.raw.len(),
-                row.raw.quantile(0.5),
-                row.raw.quantile(0.99),
-                100.0 * row.raw.share_within(100.0),
-                row.rebuilt.len(),
-                100.0 * row.rebuilt.share_within(100.0),
-                row.of_retransmissions,
-                row.ambiguous,
-                row.unread,
-                row.retransmits.0,
-                row.retransmits.1,
-                100.0 * row.quantile_error,
-                row.late.as_secs_f64() * 1e6,
-            );
+            let _ = writeln!(table, "{row}");
         }
         table
+    }
+}
+
+impl fmt::Display for Row {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "| {} | {}, {:.0} us, {:.0} us | {}, {:.0} us, {:.0} us, {:.2} % | {}, {:.2} % | {} | {} | {} | {}, {} | \
+                 {:.2} % | {:.0} us |",
+            self.scenario,
+            self.handshakes.len(),
+            self.handshakes.quantile(0.5),
+            self.handshakes.quantile(0.99),
+            self.raw.len(),
+            self.raw.quantile(0.5),
+            self.raw.quantile(0.99),
+            100.0 * self.raw.share_within(100.0),
+            self.rebuilt.len(),
+            100.0 * self.rebuilt.share_within(100.0),
+            self.of_retransmissions,
+            self.ambiguous,
+            self.unread,
+            self.retransmits.0,
+            self.retransmits.1,
+            100.0 * self.quantile_error,
+            self.late.as_secs_f64() * 1e6
+        )
     }
 }
 
