@@ -231,6 +231,12 @@ pub struct MeasuredReport {
     pub syn_retransmits: u64,
     pub retransmits: u64,
     pub segments_out: u64,
+    /// RTT samples left out of every distribution: those of acknowledged retransmissions.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub retransmitted_samples: u64,
+    /// RTT samples that could not be reconstructed.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub dropped_samples: u64,
     /// Connections that were there before the observer and are observed since; they are in none of `connections`, except
     /// `reset`.
     #[serde(skip_serializing_if = "is_zero")]
@@ -268,6 +274,8 @@ impl MeasuredReport {
             syn_retransmits: counters.syn_retransmits,
             retransmits: counters.retransmits,
             segments_out: counters.segments_out,
+            retransmitted_samples: counters.retransmitted_samples,
+            dropped_samples: counters.dropped_samples,
             adopted: counters.adopted,
             overflowed: counters.overflowed,
         }
