@@ -135,4 +135,3 @@ fn code(op: u32) -> [[u8; 8]; 6] {
 
 /// `return r0;`
 const EXIT: [u8; 8] = instruction(0x95, 0x00, 0, 0);
-

@@ -77,15 +77,16 @@ impl Flow<'_> {
             }
             let cumulative = oldest.filter(|_| !again);
             let mut selective = None;
-            for (left, right) in segment.selective.into_iter().flatten() {
-                for sent in &mut outstanding {
-                    let covered = before(left, sent.end) && !before(right, sent.end);
-                    if covered && !sent.selected {
-                        any = true;
-                        sent.selected = true;
-                        if !sent.again {
-                            selective = selective.or(Some(sent.at));
-                        }
+            // In the order of the sequence, as the kernel goes through them; the blocks come newest first.
+            for sent in outstanding.iter_mut().filter(|sent| !sent.selected) {
+                let covers = |&(left, right): &(u32, u32)| {
+                    before(left, sent.end) && !before(right, sent.end)
+                };
+                if segment.selective.iter().flatten().any(covers) {
+                    any = true;
+                    sent.selected = true;
+                    if !sent.again {
+                        selective = selective.or(Some(sent.at));
                     }
                 }
             }
