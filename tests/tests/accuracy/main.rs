@@ -43,6 +43,7 @@ fn run(scenarios: &[Scenario], tell: impl Fn(&Row)) -> Result<Option<String>> {
         // The buckets' own width, and nothing else, comes between a sample and its quantile.
         assert!(row.quantile_error <= 0.01, "{}\n{table}", row.scenario);
         assert_eq!(row.retransmits.0, row.retransmits.1, "{}", row.scenario);
+        assert!(row.ambiguous * 10 <= row.raw.len(), "{}", row.scenario);
         different += row.different;
     }
     let _ = writeln!(

@@ -69,7 +69,8 @@ impl Row {
         let flows = recording.flows();
         let flow = flows
             .iter()
-            .find(|flow| flow.client == watched.client)
+            // One of the handshakes may have had the same port.
+            .find(|flow| (flow.client, flow.server) == watched.ends)
             .context("the connection is not in the capture")?;
         let acknowledgements = flow.acknowledgements(Side::Client);
         let counts = raw.observer.read_slot(raw.slot);
@@ -155,7 +156,7 @@ impl fmt::Display for Row {
 
 /// What was seen of the connection.
 struct Watched {
-    client: SocketAddr,
+    ends: (SocketAddr, SocketAddr),
     raw: Vec<Seen>,
     rebuilt: Vec<Seen>,
     retransmits: (u64, u64),
@@ -163,7 +164,7 @@ struct Watched {
 
 fn watch(pair: &Pair, scenario: &Scenario, raw: &Watcher, rebuilt: &Watcher) -> Result<Watched> {
     let mut connection = Connection::open(pair, scenario.traffic, [raw, rebuilt])?;
-    let client = connection.client;
+    let ends = (connection.client, connection.server);
     let stop = AtomicBool::new(false);
     thread::scope(|scope| {
         let [raw_samples, rebuilt_samples] = [raw, rebuilt].map(|watcher| {
@@ -183,7 +184,7 @@ fn watch(pair: &Pair, scenario: &Scenario, raw: &Watcher, rebuilt: &Watcher) -> 
         let (raw, rebuilt) = (join(raw_samples), join(rebuilt_samples));
         ran?;
         Ok(Watched {
-            client,
+            ends,
             raw,
             rebuilt,
             retransmits: (counters.retransmits + counters.syn_retransmits, by_kernel?),

@@ -27,6 +27,7 @@ const PATIENCE: Duration = Duration::from_mins(1);
 pub(crate) struct Connection {
     pub(crate) stream: TcpStream,
     pub(crate) client: SocketAddr,
+    pub(crate) server: SocketAddr,
 }
 
 impl Connection {
@@ -43,11 +44,16 @@ impl Connection {
             Traffic::Requests => ECHO_PORT,
             Traffic::OneWay | Traffic::Bulk => SINK_PORT,
         };
-        rustix::net::connect(&socket, &SocketAddr::new(pair.v4, port))?;
+        let server = SocketAddr::new(pair.v4, port);
+        rustix::net::connect(&socket, &server)?;
         let stream = TcpStream::from(socket);
         stream.set_nodelay(true)?;
         let client = stream.local_addr()?;
-        Ok(Self { stream, client })
+        Ok(Self {
+            stream,
+            client,
+            server,
+        })
     }
 
     /// Sends for as long as the scenario says and waits until all of it is acknowledged.
