@@ -5,7 +5,7 @@ use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use std::{fs, thread};
@@ -47,9 +47,34 @@ impl EtcdMember {
         initial_cluster: &str,
         state: &str,
     ) -> Result<Self> {
+        let mut etcd = Self::command(node, pki, folder, initial_cluster, state)?;
+        let folder = folder.join(&node.name);
+        let log = File::create(folder.join("log"))?;
+        // In a group of its own, so that Ctrl-C on a terminal does not end it before what uses it.
+        etcd.process_group(0);
+        let process = node
+            .namespace
+            .spawn(etcd.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log))?;
+        Ok(Self {
+            node: Arc::clone(node),
+            folder,
+            process,
+        })
+    }
+
+    /// What [`EtcdMember::start`] starts, to be started by others.
+    ///
+    /// # Errors
+    /// When its certificates or folder cannot be written.
+    pub fn command(
+        node: &Node,
+        pki: &ClusterPki,
+        folder: &Path,
+        initial_cluster: &str,
+        state: &str,
+    ) -> Result<Command> {
         let folder = folder.join(&node.name);
         fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
-        let log = File::create(folder.join("log"))?;
         let identity = node.identity();
         let (server, peer) = (pki.etcd_server(&identity)?, pki.etcd_peer(&identity)?);
         let urls = |port: u16| format!("https://{},https://{}", node.at(port), node.at_v6(port));
@@ -90,16 +115,7 @@ impl EtcdMember {
         flag("peer-key-file", &peer.key);
         flag("logger", &"zap");
         flag("log-outputs", &"stderr");
-        // In a group of its own, so that Ctrl-C on a terminal does not end it before what uses it.
-        etcd.process_group(0);
-        let process = node
-            .namespace
-            .spawn(etcd.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log))?;
-        Ok(Self {
-            node: Arc::clone(node),
-            folder,
-            process,
-        })
+        Ok(etcd)
     }
 
     /// Waits until it says that it is healthy: it has a leader and can read linearizably.

@@ -1,4 +1,4 @@
-//! `joinprobe watch` and `joinprobe run` over a link that delays, against a capture.
+//! Counts and RTTs of `joinprobe watch` over a link that delays, against a capture.
 
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
@@ -7,24 +7,14 @@ use std::thread::{scope, sleep};
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use joinprobe_lab::lab::{Finished, Running};
+use joinprobe_lab::lab::Running;
 use joinprobe_lab::{Capture, Lab, take_turn};
 use rustix::process::Signal;
 use serde_json::Value;
 
-const ETCD_ROWS: [&str; 2] = ["etcd-client", "client"];
+use crate::lines::lines;
 
-/// Every JSON line of a kind.
-fn lines(finished: &Finished, kind: &str) -> Result<Vec<Value>> {
-    let lines = finished.stdout.lines().map(serde_json::from_str::<Value>);
-    let lines: Vec<Value> = lines
-        .collect::<Result<_, _>>()
-        .with_context(|| format!("{finished:?}"))?;
-    Ok(lines
-        .into_iter()
-        .filter(|line| line["kind"] == kind)
-        .collect())
-}
+const ETCD_ROWS: [&str; 2] = ["etcd-client", "client"];
 
 /// The etcd client row of a list of targets.
 fn etcd(targets: &Value, address: SocketAddr) -> Option<&Value> {

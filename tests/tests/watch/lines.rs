@@ -1,0 +1,45 @@
+//! What a watch printed.
+
+use anyhow::{Context, Result};
+use joinprobe_lab::lab::Finished;
+use serde_json::Value;
+
+/// Every JSON line of a kind on standard output.
+pub(crate) fn lines(finished: &Finished, kind: &str) -> Result<Vec<Value>> {
+    of_kind(&finished.stdout, kind).with_context(|| format!("{finished:?}"))
+}
+
+/// Every JSON line of a kind.
+pub(crate) fn of_kind(text: &str, kind: &str) -> Result<Vec<Value>> {
+    let lines: Vec<Value> = text
+        .lines()
+        .map(serde_json::from_str)
+        .collect::<Result<_, _>>()?;
+    Ok(lines
+        .into_iter()
+        .filter(|line| line["kind"] == kind)
+        .collect())
+}
+
+/// The verdict among JSON lines.
+pub(crate) fn verdict(text: &str) -> Result<Value> {
+    of_kind(text, "verdict")?
+        .pop()
+        .with_context(|| format!("no verdict in {text}"))
+}
+
+/// All attempts of a row: those that were established and those that failed.
+pub(crate) fn attempts(row: &Value) -> u64 {
+    let outcomes = [
+        "established",
+        "refused",
+        "timed_out",
+        "unreachable",
+        "abandoned",
+        "failed_unknown",
+    ];
+    outcomes
+        .iter()
+        .filter_map(|outcome| row["connections"][outcome].as_u64())
+        .sum()
+}

@@ -1,0 +1,5 @@
+//! `joinprobe watch` and `joinprobe run` in the lab.
+
+mod join;
+mod lines;
+mod traffic;
