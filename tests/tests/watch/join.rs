@@ -12,7 +12,7 @@ use joinprobe_lab::lab::APISERVER_PORT;
 use joinprobe_lab::{Capture, Lab, take_turn};
 use serde_json::Value;
 
-use crate::lines::{attempts, verdict};
+use crate::lines::{attempts, quoted, verdict};
 
 const RTT: Duration = Duration::from_millis(20);
 const ROLES: [(&str, u16); 3] = [
@@ -189,10 +189,6 @@ fn join_script(lab: &Lab) -> Result<String> {
         .replace("@ADDED@", &folder.join("added").display().to_string())
         .replace("@LOG@", &folder.join("log").display().to_string())
         .replace("@ETCD@", &member))
-}
-
-fn quoted(word: &str) -> String {
-    format!("'{}'", word.replace('\'', "'\\''"))
 }
 
 const SCRIPT: &str = r#"

@@ -43,3 +43,8 @@ pub(crate) fn attempts(row: &Value) -> u64 {
         .filter_map(|outcome| row["connections"][outcome].as_u64())
         .sum()
 }
+
+/// A word that a shell takes as it is.
+pub(crate) fn quoted(word: &str) -> String {
+    format!("'{}'", word.replace('\'', "'\\''"))
+}

@@ -2,4 +2,5 @@
 
 mod join;
 mod lines;
+mod phases;
 mod traffic;
