@@ -11,10 +11,10 @@ use crate::verdict::Profile;
 /// The cluster's own raft timing.
 #[derive(Debug, clap::Args)]
 pub struct TimingArgs {
-    /// etcd's heartbeat interval; limits are derived from it [default: 100ms, etcd's own]
+    /// etcd's heartbeat interval; limits are derived from it [default: that of this node's etcd manifest, else 100ms]
     #[arg(long, value_name = "DURATION", value_parser = duration::parse_positive, help_heading = "Verdict")]
     pub etcd_heartbeat: Option<Duration>,
-    /// etcd's election timeout; limits are derived from it [default: 1000ms, etcd's own]
+    /// etcd's election timeout; limits are derived from it [default: that of this node's etcd manifest, else 1000ms]
     #[arg(long, value_name = "DURATION", value_parser = duration::parse_positive, help_heading = "Verdict")]
     pub etcd_election: Option<Duration>,
 }

@@ -2,7 +2,17 @@
 
 use std::io::Write as _;
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use ::log::LevelFilter;
+
+static LINES: AtomicU64 = AtomicU64::new(0);
+
+/// Lines logged so far: who redraws a terminal must not draw over them.
+#[must_use]
+pub fn lines() -> u64 {
+    LINES.load(Ordering::Relaxed)
+}
 
 /// Starts logging. `verbose` counts `-v`; `bpf_log` lets the kernel side's debug lines through.
 pub fn start(verbose: u8, bpf_log: bool) {
@@ -24,6 +34,7 @@ pub fn start(verbose: u8, bpf_log: bool) {
         builder.filter_module("joinprobe_ebpf", LevelFilter::Debug);
     }
     builder.format(|out, record| {
+        LINES.fetch_add(1, Ordering::Relaxed);
         let time = humantime::format_rfc3339_millis(std::time::SystemTime::now());
         writeln!(
             out,

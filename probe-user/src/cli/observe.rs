@@ -38,6 +38,19 @@ pub struct ObserveArgs {
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=4096), help_heading = "Targets")]
     pub max_targets: u32,
 
+    /// Look for etcd's manifest, which tells the timing that limits are derived from, below DIR
+    #[arg(
+        long,
+        value_name = "DIR",
+        default_value = "/",
+        hide_default_value = true,
+        help_heading = "Discovery"
+    )]
+    pub root: PathBuf,
+    /// Look at no files; timing then comes from flags only
+    #[arg(long, help_heading = "Discovery")]
+    pub no_discovery: bool,
+
     /// Time between reports
     #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = duration::parse_positive, help_heading = "Reports")]
     pub interval: Duration,

@@ -8,6 +8,7 @@ use super::sources::Origins;
 use super::{Common, ConfigError, DecisionChoice};
 use crate::bpf::{ObserverConfig, Scope};
 use crate::cli::{ObserveArgs, OutputFormat, WatchArgs};
+use crate::discover::Root;
 use crate::exit::Contract;
 use crate::output::Textfile;
 use crate::target::{Role, RoleName as _, parse};
@@ -26,6 +27,8 @@ pub struct ObserveConfig {
     pub interval: Duration,
     /// How the verdict is reached.
     pub decision: DecisionChoice,
+    /// Where this node's files are, which may tell the cluster's timing; `None` where they shall not be read.
+    pub root: Option<Root>,
     /// Format of the reports.
     pub output: OutputFormat,
     /// Where metrics are served.
@@ -111,6 +114,7 @@ impl ObserveConfig {
             },
             interval: args.interval,
             decision,
+            root: (!args.no_discovery).then(|| Root::at(&args.root)),
             output: args.output,
             listen: args.listen,
             textfile: args.textfile,

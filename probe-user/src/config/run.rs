@@ -78,5 +78,7 @@ fn preflight(
     let mut config = PreflightConfig::resolve(common, *args, origins)?;
     config.worker = observe.join == Join::Worker;
     config.decision = observe.decision.clone();
+    config.discovery.files = observe.root.is_some();
+    config.discovery.root = observe.root.clone().unwrap_or_default();
     Ok(config)
 }

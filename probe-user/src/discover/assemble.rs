@@ -10,6 +10,7 @@ use super::kubeconfig::{self, Kubeconfig};
 use super::manifest::{self, ApiServerManifest, EtcdManifest};
 use super::origin::Found;
 use super::root::{Root, Text};
+use super::timing::RaftTiming;
 use super::{Hints, credentials};
 use crate::target::TargetSpec;
 
@@ -55,6 +56,26 @@ impl<'a> Assembly<'a> {
         self.take_manifests(etcd.as_ref(), apiserver.as_ref());
         credentials::collect(&mut self, &certificates, etcd.as_ref(), apiserver.as_ref());
         Ok(self.found)
+    }
+
+    /// Looks for etcd's timing and nothing else.
+    pub(super) fn timing(mut self, hints: &Hints) -> RaftTiming {
+        let cluster = match self.kubeadm(hints) {
+            Ok((_, cluster)) => cluster.unwrap_or_default(),
+            Err(error) => {
+                self.note(true, error.to_string());
+                ClusterConfig::default()
+            }
+        };
+        let etcd = self.tolerated(Kind::Manifest, ETCD_MANIFEST, manifest::etcd);
+        let (heartbeat, election) = etcd
+            .map(|etcd| (etcd.heartbeat, etcd.election))
+            .unwrap_or_default();
+        RaftTiming {
+            heartbeat: heartbeat.or(cluster.heartbeat),
+            election: election.or(cluster.election),
+            notes: self.found.notes,
+        }
     }
 
     /// Reads a file, and remembers where there was none.

@@ -19,6 +19,7 @@ mod secret;
 mod settings;
 #[cfg(test)]
 mod tests;
+mod timing;
 mod yaml;
 
 use std::path::PathBuf;
@@ -34,6 +35,7 @@ pub use origin::{Found, Origin};
 pub use root::Root;
 pub use secret::{BootstrapToken, Secret};
 pub use settings::{Setting, settings};
+pub use timing::{RaftTiming, raft_timing};
 
 /// Files that the user named. All are looked for below the root.
 #[derive(Clone, Debug, Default)]

@@ -9,38 +9,59 @@ use super::{
     TargetReport,
 };
 
-/// Lines above this many would scroll out of a terminal, where they could not be redrawn.
-const MOST_LINES: usize = 20;
+/// The terminal that tables are redrawn on.
+pub struct Screen {
+    /// Its columns and rows now, which change with its window; `None` where it does not tell.
+    pub size: fn() -> Option<(usize, usize)>,
+    /// How many lines others have written to it so far.
+    pub foreign_lines: fn() -> u64,
+}
+
+/// What is on the screen and may be drawn over.
+struct Drawn {
+    /// Characters of each line. How many rows they take depends on the terminal's width, now.
+    lengths: Vec<usize>,
+    foreign_lines: u64,
+}
 
 /// A table per interval.
-#[derive(Debug)]
 pub struct LiveTable<W> {
     table: Table,
     stream: Stream<W>,
-    redraw: bool,
-    /// Lines on the terminal that the next table replaces.
-    drawn: usize,
+    screen: Option<Screen>,
+    drawn: Option<Drawn>,
 }
 
 impl<W: Write> LiveTable<W> {
-    /// Tables to `out`; `redraw` where it is a terminal.
-    pub fn new(table: Table, out: W, redraw: bool) -> Self {
+    /// Tables to `out`, redrawn in place where it is a `screen`.
+    pub fn new(table: Table, out: W, screen: Option<Screen>) -> Self {
         Self {
             table,
             stream: Stream::new(out),
-            redraw,
-            drawn: 0,
+            screen,
+            drawn: None,
         }
     }
 
-    /// The escape that puts the cursor where the last table began.
+    /// The escape that puts the cursor where the last table began. Nothing where it has scrolled out or where others
+    /// have written below it, which must stay to be read.
     fn erase(&mut self) -> String {
-        let drawn = std::mem::take(&mut self.drawn);
-        if drawn == 0 {
-            String::new()
-        } else {
-            format!("\x1b[{drawn}A\x1b[J")
+        let drawn = self.drawn.take();
+        let (Some(screen), Some(drawn)) = (&self.screen, drawn) else {
+            return String::new();
+        };
+        let Some((columns, rows)) = (screen.size)().filter(|(columns, _)| *columns > 0) else {
+            return String::new();
+        };
+        let taken: usize = drawn
+            .lengths
+            .iter()
+            .map(|length| length.div_ceil(columns).max(1))
+            .sum();
+        if taken >= rows || (screen.foreign_lines)() != drawn.foreign_lines {
+            return String::new();
         }
+        format!("\x1b[{taken}A\x1b[J")
     }
 }
 
@@ -56,14 +77,16 @@ impl<W: Write> Exporter for LiveTable<W> {
             text.push_str(line);
             text.push('\n');
         }
-        if self.redraw && body.len() <= MOST_LINES {
-            self.drawn = body.len();
-        }
-        self.stream.write(text.as_bytes())
+        self.stream.write(text.as_bytes())?;
+        self.drawn = self.screen.as_ref().map(|screen| Drawn {
+            lengths: body.iter().map(|line| line.chars().count()).collect(),
+            foreign_lines: (screen.foreign_lines)(),
+        });
+        Ok(())
     }
 
     fn verdict(&mut self, report: &Report) -> Result<(), ExportError> {
-        self.drawn = 0;
+        self.drawn = None;
         let mut bytes = b"\n".to_vec();
         self.table
             .write(report, &mut bytes)
@@ -150,11 +173,11 @@ mod tests {
     use super::*;
     use crate::output::{Marks, samples};
 
-    fn written(redraw: bool) -> String {
+    fn written(screen: Option<Screen>) -> String {
         let mut out = Vec::new();
         {
             let marks = Marks::Ascii;
-            let mut live = LiveTable::new(Table { marks }, &mut out, redraw);
+            let mut live = LiveTable::new(Table { marks }, &mut out, screen);
             live.interval(&samples::interval_number(1)).unwrap();
             live.interval(&samples::interval_number(2)).unwrap();
         }
@@ -163,7 +186,7 @@ mod tests {
 
     #[test]
     fn a_pipe_gets_plain_lines() {
-        let text = written(false);
+        let text = written(None);
         assert!(!text.contains('\x1b'), "{text}");
         assert_eq!(text.lines().count(), 10);
         assert!(text.contains("10.1.0.2:2379"), "{text}");
@@ -172,7 +195,46 @@ mod tests {
 
     #[test]
     fn a_terminal_is_redrawn_in_place() {
-        let text = written(true);
+        let text = written(Some(Screen {
+            size: || Some((200, 24)),
+            foreign_lines: || 0,
+        }));
         assert_eq!(text.matches("\x1b[5A\x1b[J").count(), 1, "{text:?}");
+    }
+
+    #[test]
+    fn lines_that_wrap_take_more_rows() {
+        let text = written(Some(Screen {
+            size: || Some((80, 24)),
+            foreign_lines: || 0,
+        }));
+        let rows: usize = written(None)
+            .lines()
+            .take(5)
+            .map(|line| line.chars().count().div_ceil(80).max(1))
+            .sum();
+        assert!(rows > 5);
+        assert!(text.contains(&format!("\x1b[{rows}A\x1b[J")), "{text:?}");
+    }
+
+    #[test]
+    fn what_cannot_be_drawn_over_stays() {
+        use std::sync::atomic::{AtomicU64, Ordering};
+        static LINES: AtomicU64 = AtomicU64::new(0);
+        let too_low = Screen {
+            size: || Some((200, 5)),
+            foreign_lines: || 0,
+        };
+        let written_to = Screen {
+            size: || Some((200, 24)),
+            foreign_lines: || LINES.fetch_add(1, Ordering::Relaxed),
+        };
+        let silent = Screen {
+            size: || None,
+            foreign_lines: || 0,
+        };
+        for screen in [too_low, written_to, silent] {
+            assert_eq!(written(Some(screen)), written(None));
+        }
     }
 }

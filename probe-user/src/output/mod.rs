@@ -39,7 +39,7 @@ pub(crate) use hlog::LogTag;
 pub use interval::{Interval, IntervalReport};
 pub use json::Json;
 pub use junit::Junit;
-pub use live::LiveTable;
+pub use live::{LiveTable, Screen};
 pub use model::{Kind, ObserverReport, Report, Schema};
 pub use nagios::Nagios;
 pub use npd::{NPD_MESSAGE, Npd};

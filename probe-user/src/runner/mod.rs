@@ -11,6 +11,7 @@ use std::path::PathBuf;
 use std::process::ExitStatus;
 use std::time::Duration;
 
+use rustix::thread::CapabilitySet;
 use std::os::unix::process::ExitStatusExt as _;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout};
@@ -101,6 +102,8 @@ pub async fn run(
         command: config.program().to_string_lossy().into_owned(),
         error,
     })?;
+    // The command may run as another user, and signals still have to reach it.
+    session.drop_capabilities(CapabilitySet::KILL);
     let status = observe(config, &mut session, &mut signals, started).await?;
     let verdict = session.finish().verdict;
     Ok(match code(status) {
@@ -130,7 +133,7 @@ async fn observe(
                 }
                 continue;
             }
-            () = std::future::ready(()), if session.is_behind() => session.report_pending(),
+            () = std::future::ready(()), if session.is_behind() => session.report_oldest(),
             status = started.child.wait() => {
                 let status = status.map_err(|error| WatchError::Wait { what: "the command", error })?;
                 remaining(&mut started.phases, &started.traffic, session).await;

@@ -9,6 +9,7 @@ use std::thread;
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::phase::Scanner;
+use crate::watch::privilege;
 
 /// As much as a pipe holds.
 const CHUNK: usize = 64 * 1024;
@@ -56,6 +57,7 @@ pub(super) fn start(
     phases: UnboundedSender<String>,
 ) -> io::Result<()> {
     let copy = move || {
+        privilege::drop_all();
         let mut scanner = Scanner::default();
         let mut chunk = vec![0; CHUNK];
         loop {

@@ -2,7 +2,8 @@
 
 use std::time::{Duration, SystemTime};
 
-use crate::config::ObserveConfig;
+use super::timing::KnownTiming;
+use crate::config::{DecisionChoice, ObserveConfig};
 use crate::measure::TargetMeasurement;
 use crate::output::Timestamp;
 use crate::target::{RoleName as _, Side};
@@ -22,22 +23,30 @@ struct When {
 
 /// Judges one interval after the other, and keeps the worst.
 pub(super) struct Judge {
+    timing: KnownTiming,
+    decision: DecisionChoice,
     limits: Limits,
     confidence: f64,
     /// Fails are told as warnings.
     warn_only: bool,
     join: Join,
     worst: WorstInterval<When>,
+    /// Since when the limits are what they are, if that is not the beginning.
+    changed: Option<SystemTime>,
 }
 
 impl Judge {
     pub(super) fn new(config: &ObserveConfig) -> Self {
+        let timing = KnownTiming::new(config);
         Self {
             confidence: config.decision.confidence,
             warn_only: config.decision.leniency.warn_only,
-            limits: config.decision.limits_for(&config.decision.timing),
+            limits: config.decision.limits_for(&timing.choice()),
+            decision: config.decision.clone(),
+            timing,
             join: config.join,
             worst: WorstInterval::default(),
+            changed: None,
         }
     }
 
@@ -48,6 +57,13 @@ impl Judge {
         length: Duration,
         measured: &[TargetMeasurement],
     ) -> RunVerdict {
+        if self.timing.look_again() {
+            self.limits = self.decision.limits_for(&self.timing.choice());
+            // By other limits they might have been better or worse. The whole run is still judged, by the new ones.
+            self.worst = WorstInterval::default();
+            self.changed = Some(end);
+            log::info!("this node's files tell etcd's timing: the limits follow it from now on");
+        }
         let targets = self.targets(measured);
         let mut findings = Vec::new();
         if measured.is_empty() {
@@ -118,6 +134,17 @@ impl Judge {
             .chain(missing.then_some(Verdict::Inconclusive))
             .max()
             .unwrap_or(Verdict::Inconclusive);
+        run.findings.extend(self.changed.map(|since| {
+            Finding::plain(
+                "limits-changed",
+                FindingState::Skipped,
+                format!(
+                    "etcd's timing was found in this node's files only at {}: the run as a whole is judged by it, single \
+                     intervals only from then on",
+                    Timestamp(since)
+                ),
+            )
+        }));
         run.findings.push(self.worst_interval());
         advise(
             &mut run,
@@ -164,14 +191,19 @@ impl Judge {
         )
     }
 
-    /// One verdict per target. Who connects to this host is reported and not judged: that path is not the join's.
+    /// One verdict per target.
     fn targets(&self, measured: &[TargetMeasurement]) -> Vec<TargetVerdict> {
         let policy = self.policy(measured);
         measured
             .iter()
             .map(|measured| match measured.side {
                 Side::Client => judge_target(measured, &self.limits, &policy),
-                Side::Server => TargetVerdict::of(Vec::new()),
+                Side::Server => TargetVerdict::of(vec![Finding::plain(
+                    "server-side",
+                    FindingState::Skipped,
+                    "not judged: this row is everybody who connected to this host, over whichever path; a median over \
+                     all of them would hide the one that is slow",
+                )]),
             })
             .collect()
     }

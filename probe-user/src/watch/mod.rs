@@ -6,10 +6,12 @@ mod ledger;
 mod notify;
 pub(crate) mod outputs;
 mod phases;
-mod privilege;
+pub(crate) mod privilege;
 mod session;
+mod timing;
 mod until;
 
+use rustix::thread::CapabilitySet;
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
 
 use crate::bpf::AttachError;
@@ -63,7 +65,7 @@ pub async fn run(config: &WatchConfig, color: ColorChoice) -> Result<Exit, Watch
     })?;
     let mut session = Session::attach(&config.observe, exporters)?;
     let mut flow = session.start();
-    session.drop_capabilities();
+    session.drop_capabilities(CapabilitySet::empty());
     ended.begin(config.duration);
     notify::ready();
     let mut ticks = interval_at(

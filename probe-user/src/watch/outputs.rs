@@ -10,7 +10,8 @@ use super::WatchError;
 use crate::cli::{ColorChoice, OutputFormat};
 use crate::config::ObserveConfig;
 use crate::output::{
-    Exporters, HistogramLog, JsonLines, Listen, LiveTable, Marks, Table, Textfile, VerdictOnly,
+    Exporters, HistogramLog, JsonLines, Listen, LiveTable, Marks, Screen, Table, Textfile,
+    VerdictOnly,
 };
 
 /// Where the reports go that are for people or pipes.
@@ -37,18 +38,21 @@ pub(crate) fn open(
     match destination {
         Destination::StandardOutput => {
             let out = io::stdout();
-            let terminal = out.is_terminal();
+            let screen = out.is_terminal().then_some(Screen {
+                size: terminal_size,
+                foreign_lines: crate::cli::log::lines,
+            });
             let choice = choice(color, || AutoStream::choice(&out));
-            add(&mut exporters, config, out, choice, terminal);
+            add(&mut exporters, config, out, choice, screen);
         }
         Destination::StandardError => {
             let out = io::stderr();
             let choice = choice(color, || AutoStream::choice(&out));
-            add(&mut exporters, config, out, choice, false);
+            add(&mut exporters, config, out, choice, None);
         }
         Destination::File(file) => {
             let choice = choice(color, || anstream::ColorChoice::Never);
-            add(&mut exporters, config, file, choice, false);
+            add(&mut exporters, config, file, choice, None);
         }
     }
     if let Some(address) = config.listen {
@@ -61,6 +65,11 @@ pub(crate) fn open(
         exporters.add(HistogramLog::new(path));
     }
     Ok(exporters)
+}
+
+fn terminal_size() -> Option<(usize, usize)> {
+    let size = rustix::termios::tcgetwinsize(rustix::stdio::stdout()).ok()?;
+    Some((size.ws_col.into(), size.ws_row.into()))
 }
 
 fn choice(
@@ -79,7 +88,7 @@ fn add<W: RawStream + AsLockedWrite + Write + 'static>(
     config: &ObserveConfig,
     out: W,
     color: anstream::ColorChoice,
-    redraw: bool,
+    screen: Option<Screen>,
 ) {
     match config.output {
         OutputFormat::Json => exporters.add(JsonLines::new(out)),
@@ -87,7 +96,7 @@ fn add<W: RawStream + AsLockedWrite + Write + 'static>(
             let table = Table {
                 marks: Marks::of_locale(),
             };
-            exporters.add(LiveTable::new(table, AutoStream::new(out, color), redraw));
+            exporters.add(LiveTable::new(table, AutoStream::new(out, color), screen));
         }
         // What these say is said once, at the end.
         OutputFormat::Short | OutputFormat::Nagios | OutputFormat::Npd | OutputFormat::Junit => {

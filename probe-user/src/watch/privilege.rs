@@ -12,10 +12,23 @@ use crate::config::ObserveConfig;
 /// `kernel.unprivileged_bpf_disabled` says (commit c8644cd0efe7).
 const READS_UNPRIVILEGED: (u32, u32) = (5, 19);
 
-/// Drops every capability but those that are still needed, also for whatever this process might start. To be called
-/// before there are other threads: capabilities are each thread's own.
-pub(super) fn drop_capabilities(config: &ObserveConfig, kernel_release: &str) {
-    if let Err(error) = try_drop(needed(config, kernel_release)) {
+/// Drops every capability of this thread but those that are still needed and those in `besides`, also for whatever it
+/// might start. Capabilities are each thread's own: other threads drop theirs by [`drop_all`].
+pub(super) fn drop_capabilities(
+    config: &ObserveConfig,
+    kernel_release: &str,
+    besides: CapabilitySet,
+) {
+    report(try_drop(needed(config, kernel_release) | besides));
+}
+
+/// Drops every capability of a thread that only passes bytes on.
+pub(crate) fn drop_all() {
+    report(try_drop(CapabilitySet::empty()));
+}
+
+fn report(dropped: Result<(), Errno>) {
+    if let Err(error) = dropped {
         log::warn!("capabilities that are no longer needed could not be dropped: {error}");
     }
 }

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::time::{Duration, Instant, SystemTime};
 
 use probe_common::event::{Event, EventKind};
+use rustix::thread::CapabilitySet;
 
 use super::WatchError;
 use super::clock::wall_time;
@@ -94,9 +95,9 @@ impl<'a> Session<'a> {
         self.exporters.start()
     }
 
-    /// Gives up what attaching needed. Not where a command is still to be started, which needs all of it.
-    pub fn drop_capabilities(&self) {
-        privilege::drop_capabilities(self.config, self.observer.kernel_release());
+    /// Gives up what attaching needed, but for `besides`. Not before a command was started that shall have all of it.
+    pub fn drop_capabilities(&self, besides: CapabilitySet) {
+        privilege::drop_capabilities(self.config, self.observer.kernel_release(), besides);
     }
 
     /// Waits for the next event. Nothing is lost when the returned future is dropped.
@@ -146,7 +147,7 @@ impl<'a> Session<'a> {
         self.report_pending()
     }
 
-    /// Ends the interval and the phase; what comes next belongs to `phase`. Quick: [`Session::report_pending`] does the
+    /// Ends the interval and the phase; what comes next belongs to `phase`. Quick: [`Session::report_oldest`] does the
     /// rest.
     pub fn enter_phase(&mut self, phase: String) {
         if self.phases.is_new(&phase) {
@@ -161,14 +162,23 @@ impl<'a> Session<'a> {
         !self.pending.is_empty()
     }
 
-    /// Reports the intervals that have ended.
-    pub fn report_pending(&mut self) -> Flow {
-        let mut flow = self.drain_events();
+    /// Reports the oldest interval that has ended. One at a time, so that phases that begin meanwhile are not kept
+    /// waiting by several.
+    pub fn report_oldest(&mut self) -> Flow {
+        let flow = self.drain_events();
         if let Some(log) = &mut self.kernel_log {
             log.flush();
         }
-        while let Some(cut) = self.pending.pop_front() {
-            if self.report_cut(cut) == Flow::ReaderGone {
+        match self.pending.pop_front().map(|cut| self.report_cut(cut)) {
+            Some(Flow::ReaderGone) => Flow::ReaderGone,
+            _ => flow,
+        }
+    }
+
+    fn report_pending(&mut self) -> Flow {
+        let mut flow = self.drain_events();
+        while self.is_behind() {
+            if self.report_oldest() == Flow::ReaderGone {
                 flow = Flow::ReaderGone;
             }
         }

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::OnceLock;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -23,8 +23,15 @@ const PATIENCE: Duration = Duration::from_mins(1);
 pub struct Running {
     process: Child,
     started: Instant,
-    stdout: Option<JoinHandle<String>>,
-    stderr: Option<JoinHandle<String>>,
+    stdout: Output,
+    stderr: Output,
+}
+
+/// What a process has written so far; nothing where it was given another place to write to.
+#[derive(Debug, Default)]
+struct Output {
+    bytes: Arc<Mutex<Vec<u8>>>,
+    reader: Option<JoinHandle<()>>,
 }
 
 /// How a run ended and what it printed.
@@ -56,22 +63,63 @@ impl Running {
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
+        Self::spawn(namespace, &mut command)
+    }
+
+    /// Starts a command in a namespace. Those of its outputs that are pipes are kept.
+    ///
+    /// # Errors
+    /// When it cannot be started.
+    pub fn spawn(namespace: &Namespace, command: &mut Command) -> Result<Self> {
         let started = Instant::now();
-        let mut process = namespace.spawn(&mut command)?;
-        let stdout = process
-            .stdout
-            .take()
-            .map(|pipe| thread::spawn(move || read_all(pipe)));
-        let stderr = process
-            .stderr
-            .take()
-            .map(|pipe| thread::spawn(move || read_all(pipe)));
+        let mut process = namespace.spawn(command)?;
+        let stdout = process.stdout.take().map(Output::of).unwrap_or_default();
+        let stderr = process.stderr.take().map(Output::of).unwrap_or_default();
         Ok(Self {
             process,
             started,
             stdout,
             stderr,
         })
+    }
+
+    /// What it has written to standard output so far.
+    #[must_use]
+    pub fn printed(&self) -> String {
+        self.stdout.so_far()
+    }
+
+    /// What it has written to standard error so far.
+    #[must_use]
+    pub fn said(&self) -> String {
+        self.stderr.so_far()
+    }
+
+    /// Waits until a condition on it holds.
+    ///
+    /// # Errors
+    /// When it ends first or the condition does not hold within half a minute; with what it said.
+    pub fn wait_until(&mut self, condition: impl Fn(&Self) -> bool) -> Result<()> {
+        let began = Instant::now();
+        while !condition(self) {
+            let ended = self.process.try_wait()?;
+            ensure!(
+                ended.is_none() && began.elapsed() < PATIENCE / 2,
+                "what was waited for did not come ({ended:?}): {}{}",
+                self.printed(),
+                self.said()
+            );
+            thread::sleep(Duration::from_millis(5));
+        }
+        Ok(())
+    }
+
+    /// Waits until a `joinprobe watch` measures.
+    ///
+    /// # Errors
+    /// As [`Running::wait_until`].
+    pub fn wait_ready(&mut self) -> Result<()> {
+        self.wait_until(|running| running.said().contains("joinprobe: ready\n"))
     }
 
     /// Its process id.
@@ -106,7 +154,7 @@ impl Running {
                 let _ = self.process.wait();
                 bail!(
                     "it did not end within {PATIENCE:?}; it said: {}",
-                    joined(self.stderr.take())
+                    self.said()
                 );
             }
             thread::sleep(Duration::from_millis(1));
@@ -114,8 +162,8 @@ impl Running {
         let finished = Finished {
             code: status.code(),
             elapsed: self.started.elapsed(),
-            stdout: joined(self.stdout.take()),
-            stderr: joined(self.stderr.take()),
+            stdout: self.stdout.whole(),
+            stderr: self.stderr.whole(),
         };
         // What a signal ends may end in the middle of a line.
         let whole = finished.code.is_some();
@@ -145,16 +193,36 @@ impl Finished {
     }
 }
 
-fn read_all(mut pipe: impl Read) -> String {
-    let mut bytes = Vec::new();
-    let _ = pipe.read_to_end(&mut bytes);
-    String::from_utf8_lossy(&bytes).into_owned()
-}
+impl Output {
+    fn of(mut pipe: impl Read + Send + 'static) -> Self {
+        let bytes = Arc::new(Mutex::new(Vec::new()));
+        let kept = Arc::clone(&bytes);
+        let reader = thread::spawn(move || {
+            let mut chunk = [0; 16_384];
+            while let Ok(length @ 1..) = pipe.read(&mut chunk) {
+                kept.lock()
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .extend(chunk.iter().take(length));
+            }
+        });
+        Self {
+            bytes,
+            reader: Some(reader),
+        }
+    }
 
-fn joined(reader: Option<JoinHandle<String>>) -> String {
-    reader
-        .and_then(|reader| reader.join().ok())
-        .unwrap_or_default()
+    fn so_far(&self) -> String {
+        let bytes = self.bytes.lock().unwrap_or_else(PoisonError::into_inner);
+        String::from_utf8_lossy(&bytes).into_owned()
+    }
+
+    /// Everything, once nobody can write any more.
+    fn whole(&mut self) -> String {
+        if let Some(reader) = self.reader.take() {
+            let _ = reader.join();
+        }
+        self.so_far()
+    }
 }
 
 /// The joinprobe to test: `JOINPROBE_BIN` if set, as `cargo xtask test` does; otherwise it is built here, so that a

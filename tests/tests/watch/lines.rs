@@ -1,5 +1,7 @@
 //! What a watch printed.
 
+use std::process::{Command, Stdio};
+
 use anyhow::{Context, Result};
 use joinprobe_lab::lab::Finished;
 use serde_json::Value;
@@ -47,4 +49,23 @@ pub(crate) fn attempts(row: &Value) -> u64 {
 /// A word that a shell takes as it is.
 pub(crate) fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', "'\\''"))
+}
+
+/// All connections that a verdict counts as established on the client side.
+pub(crate) fn established_total(verdict: &Value) -> u64 {
+    verdict["targets"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter(|row| row["side"] == "client")
+        .filter_map(|row| row["connections"]["established"].as_u64())
+        .sum()
+}
+
+/// Gives a command no input, and pipes for its outputs.
+pub(crate) fn piped(command: &mut Command) -> &mut Command {
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
 }

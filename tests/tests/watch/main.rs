@@ -3,4 +3,5 @@
 mod join;
 mod lines;
 mod phases;
+mod privilege;
 mod traffic;

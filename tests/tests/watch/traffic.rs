@@ -26,9 +26,8 @@ fn etcd(targets: &Value, address: SocketAddr) -> Option<&Value> {
 
 fn start(lab: &Lab, more: &[&str]) -> Result<Running> {
     let args = ["watch", "-o", "json", "--interval", "2s"];
-    let running = lab.start_joinprobe(args.into_iter().chain(more.iter().copied()))?;
-    // Its ready line cannot be waited for while its output is collected; attaching takes a second on a busy machine.
-    sleep(Duration::from_secs(4));
+    let mut running = lab.start_joinprobe(args.into_iter().chain(more.iter().copied()))?;
+    running.wait_ready()?;
     Ok(running)
 }
 
