@@ -25,6 +25,19 @@ pub(super) fn parse_positive(input: &str) -> Result<Duration, String> {
     }
 }
 
+/// As [`parse`], and at least 100 ms: a report takes time, and nothing else would be done.
+///
+/// # Errors
+/// Also when the duration is shorter.
+pub(super) fn parse_interval(input: &str) -> Result<Duration, String> {
+    match parse(input)? {
+        duration if duration < Duration::from_millis(100) => {
+            Err("it must be at least 100ms, for example 10s".to_owned())
+        }
+        duration => Ok(duration),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -40,5 +53,7 @@ mod tests {
                 .unwrap_err()
                 .contains("longer than zero")
         );
+        assert_eq!(parse_interval("100ms"), Ok(Duration::from_millis(100)));
+        assert!(parse_interval("1ms").unwrap_err().contains("at least"));
     }
 }

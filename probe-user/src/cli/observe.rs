@@ -11,13 +11,13 @@ use super::{DecisionArgs, OutputFormat, duration};
 #[derive(Debug, clap::Args)]
 pub struct ObserveArgs {
     /// Port of etcd's client side; repeatable
-    #[arg(long, value_name = "PORT", default_value = "2379", action = clap::ArgAction::Append, help_heading = "Targets")]
+    #[arg(long, value_name = "PORT", default_value = "2379", value_parser = clap::value_parser!(u16).range(1..), action = clap::ArgAction::Append, help_heading = "Targets")]
     pub etcd_port: Vec<u16>,
     /// Port of etcd's peer side; repeatable
-    #[arg(long, value_name = "PORT", default_value = "2380", action = clap::ArgAction::Append, help_heading = "Targets")]
+    #[arg(long, value_name = "PORT", default_value = "2380", value_parser = clap::value_parser!(u16).range(1..), action = clap::ArgAction::Append, help_heading = "Targets")]
     pub etcd_peer_port: Vec<u16>,
     /// Port of API servers and load balancers; repeatable
-    #[arg(long, value_name = "PORT", default_value = "6443", action = clap::ArgAction::Append, help_heading = "Targets")]
+    #[arg(long, value_name = "PORT", default_value = "6443", value_parser = clap::value_parser!(u16).range(1..), action = clap::ArgAction::Append, help_heading = "Targets")]
     pub apiserver_port: Vec<u16>,
     /// Single address to watch on a port that is not watched as a whole, for example lb.example:443=apiserver;
     /// repeatable
@@ -52,7 +52,7 @@ pub struct ObserveArgs {
     pub no_discovery: bool,
 
     /// Time between reports
-    #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = duration::parse_positive, help_heading = "Reports")]
+    #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = duration::parse_interval, help_heading = "Reports")]
     pub interval: Duration,
     /// How the verdict is reached.
     #[command(flatten)]

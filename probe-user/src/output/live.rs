@@ -15,12 +15,15 @@ pub struct Screen {
     pub size: fn() -> Option<(usize, usize)>,
     /// How many lines others have written to it so far.
     pub foreign_lines: fn() -> u64,
+    /// Whether it shall show no colours. Its cursor moves all the same.
+    pub colourless: bool,
 }
 
 /// What is on the screen and may be drawn over.
 struct Drawn {
-    /// Characters of each line. How many rows they take depends on the terminal's width, now.
-    lengths: Vec<usize>,
+    rows: usize,
+    /// Terminals do not agree on what becomes of wrapped lines when the window changes.
+    size: (usize, usize),
     foreign_lines: u64,
 }
 
@@ -43,25 +46,33 @@ impl<W: Write> LiveTable<W> {
         }
     }
 
-    /// The escape that puts the cursor where the last table began. Nothing where it has scrolled out or where others
+    /// The escape that puts the cursor where the last table began. Nothing where the window has changed or where others
     /// have written below it, which must stay to be read.
     fn erase(&mut self) -> String {
-        let drawn = self.drawn.take();
-        let (Some(screen), Some(drawn)) = (&self.screen, drawn) else {
-            return String::new();
-        };
-        let Some((columns, rows)) = (screen.size)().filter(|(columns, _)| *columns > 0) else {
-            return String::new();
-        };
-        let taken: usize = drawn
-            .lengths
-            .iter()
-            .map(|length| length.div_ceil(columns).max(1))
-            .sum();
-        if taken >= rows || (screen.foreign_lines)() != drawn.foreign_lines {
-            return String::new();
+        match (&self.screen, self.drawn.take()) {
+            (Some(screen), Some(drawn))
+                if (screen.size)() == Some(drawn.size)
+                    && (screen.foreign_lines)() == drawn.foreign_lines =>
+            {
+                format!("\x1b[{}A\x1b[J", drawn.rows)
+            }
+            _ => String::new(),
         }
-        format!("\x1b[{taken}A\x1b[J")
+    }
+
+    /// What of these lines can be drawn over: all, or nothing where a part scrolls out.
+    fn drawn(&self, lines: &[String]) -> Option<Drawn> {
+        let screen = self.screen.as_ref()?;
+        let size = (screen.size)().filter(|(columns, _)| *columns > 0)?;
+        let rows: usize = lines
+            .iter()
+            .map(|line| line.chars().count().div_ceil(size.0).max(1))
+            .sum();
+        (rows < size.1).then(|| Drawn {
+            rows,
+            size,
+            foreign_lines: (screen.foreign_lines)(),
+        })
     }
 }
 
@@ -78,10 +89,7 @@ impl<W: Write> Exporter for LiveTable<W> {
             text.push('\n');
         }
         self.stream.write(text.as_bytes())?;
-        self.drawn = self.screen.as_ref().map(|screen| Drawn {
-            lengths: body.iter().map(|line| line.chars().count()).collect(),
-            foreign_lines: (screen.foreign_lines)(),
-        });
+        self.drawn = self.drawn(&body);
         Ok(())
     }
 
@@ -91,6 +99,9 @@ impl<W: Write> Exporter for LiveTable<W> {
         self.table
             .write(report, &mut bytes)
             .map_err(|error| ExportError::Encode(error.to_string()))?;
+        if self.screen.as_ref().is_some_and(|screen| screen.colourless) {
+            bytes = anstream::adapter::strip_bytes(&bytes).into_vec();
+        }
         self.stream.write(&bytes)
     }
 }
@@ -198,6 +209,7 @@ mod tests {
         let text = written(Some(Screen {
             size: || Some((200, 24)),
             foreign_lines: || 0,
+            colourless: false,
         }));
         assert_eq!(text.matches("\x1b[5A\x1b[J").count(), 1, "{text:?}");
     }
@@ -207,6 +219,7 @@ mod tests {
         let text = written(Some(Screen {
             size: || Some((80, 24)),
             foreign_lines: || 0,
+            colourless: false,
         }));
         let rows: usize = written(None)
             .lines()
@@ -224,14 +237,17 @@ mod tests {
         let too_low = Screen {
             size: || Some((200, 5)),
             foreign_lines: || 0,
+            colourless: false,
         };
         let written_to = Screen {
             size: || Some((200, 24)),
             foreign_lines: || LINES.fetch_add(1, Ordering::Relaxed),
+            colourless: false,
         };
         let silent = Screen {
             size: || None,
             foreign_lines: || 0,
+            colourless: false,
         };
         for screen in [too_low, written_to, silent] {
             assert_eq!(written(Some(screen)), written(None));

@@ -5,6 +5,7 @@ use std::io::{self, IsTerminal as _, pipe};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::process::Stdio;
+use std::sync::{Arc, Weak};
 
 use rustix::fs::fstat;
 use rustix::process::Pid;
@@ -23,6 +24,33 @@ pub(super) struct Started {
     /// Phases as they are announced; ends when the output does.
     pub(super) phases: UnboundedReceiver<String>,
     pub(super) traffic: Traffic,
+    terminals: Vec<Terminal>,
+}
+
+impl Started {
+    /// The real terminal's window has changed: so do those of the command.
+    pub(super) fn resize(&self) {
+        for terminal in &self.terminals {
+            if let Err(error) = terminal.resize() {
+                log::debug!("a terminal's size could not be passed on: {error}");
+            }
+        }
+    }
+}
+
+/// A terminal that stands for a real one, as long as its output is passed on.
+struct Terminal {
+    real: OwnedFd,
+    master: Weak<File>,
+}
+
+impl Terminal {
+    fn resize(&self) -> io::Result<()> {
+        if let Some(master) = self.master.upgrade() {
+            tcsetwinsize(&*master, tcgetwinsize(&self.real)?)?;
+        }
+        Ok(())
+    }
 }
 
 pub(super) fn start(config: &RunConfig, core: Option<&Before>) -> io::Result<Started> {
@@ -30,8 +58,9 @@ pub(super) fn start(config: &RunConfig, core: Option<&Before>) -> io::Result<Sta
     command.args(config.arguments());
     let (sender, phases) = unbounded_channel();
     let traffic = Traffic::default();
+    let mut terminals = Vec::new();
     if config.phases {
-        tap(&mut command, &traffic, &sender)?;
+        tap(&mut command, &traffic, &sender, &mut terminals)?;
     }
     let child = command.spawn()?;
     let pid = child
@@ -49,6 +78,7 @@ pub(super) fn start(config: &RunConfig, core: Option<&Before>) -> io::Result<Sta
         child,
         phases,
         traffic,
+        terminals,
     })
 }
 
@@ -58,14 +88,15 @@ fn tap(
     command: &mut Command,
     traffic: &Traffic,
     phases: &UnboundedSender<String>,
+    terminals: &mut Vec<Terminal>,
 ) -> io::Result<()> {
     let (stdout, stderr) = (rustix::stdio::stdout(), rustix::stdio::stderr());
-    let write_end = tapped(stdout, Stream::First, traffic, phases)?;
+    let write_end = tapped(stdout, Stream::First, traffic, phases, terminals)?;
     let shared = same_place(stdout, stderr);
     let error_end = if shared {
         write_end.try_clone()?
     } else {
-        tapped(stderr, Stream::Second, traffic, phases)?
+        tapped(stderr, Stream::Second, traffic, phases, terminals)?
     };
     command
         .stdout(Stdio::from(write_end))
@@ -86,6 +117,7 @@ fn tapped(
     stream: Stream,
     traffic: &Traffic,
     phases: &UnboundedSender<String>,
+    terminals: &mut Vec<Terminal>,
 ) -> io::Result<OwnedFd> {
     let (read_end, write_end) = if to.is_terminal() {
         terminal_like(to)?
@@ -93,14 +125,15 @@ fn tapped(
         let (read_end, write_end) = pipe()?;
         (OwnedFd::from(read_end), OwnedFd::from(write_end))
     };
+    let read_end = Arc::new(File::from(read_end));
+    if to.is_terminal() {
+        terminals.push(Terminal {
+            real: to.try_clone_to_owned()?,
+            master: Arc::downgrade(&read_end),
+        });
+    }
     let to = File::from(to.try_clone_to_owned()?);
-    tee::start(
-        File::from(read_end),
-        to,
-        stream,
-        traffic.clone(),
-        phases.clone(),
-    )?;
+    tee::start(read_end, to, stream, traffic.clone(), phases.clone())?;
     Ok(write_end)
 }
 

@@ -14,6 +14,7 @@ pub(super) struct Signals {
     terminate: unix::Signal,
     user1: unix::Signal,
     user2: unix::Signal,
+    window: unix::Signal,
     /// `None` where it was ignored at the start (nohup): a handler would end that for the command.
     hangup: Option<unix::Signal>,
 }
@@ -27,6 +28,7 @@ impl Signals {
             terminate: signal(SignalKind::terminate())?,
             user1: signal(SignalKind::user_defined1())?,
             user2: signal(SignalKind::user_defined2())?,
+            window: signal(SignalKind::window_change())?,
             hangup: (!is_ignored(Signal::HUP))
                 .then(|| signal(SignalKind::hangup()))
                 .transpose()?,
@@ -47,6 +49,7 @@ impl Signals {
             _ = self.terminate.recv() => Signal::TERM,
             _ = self.user1.recv() => Signal::USR1,
             _ = self.user2.recv() => Signal::USR2,
+            _ = self.window.recv() => Signal::WINCH,
             _ = hangup => Signal::HUP,
         }
     }

@@ -11,6 +11,7 @@ use std::path::PathBuf;
 use std::process::ExitStatus;
 use std::time::Duration;
 
+use rustix::process::Signal;
 use rustix::thread::CapabilitySet;
 use std::os::unix::process::ExitStatusExt as _;
 use tokio::sync::mpsc::UnboundedReceiver;
@@ -140,6 +141,10 @@ async fn observe(
                 return Ok(status);
             }
             signal = signals.next() => {
+                if signal == Signal::WINCH {
+                    // Before the command hears of it: it asks for the size then.
+                    started.resize();
+                }
                 signals.pass_on(signal, started.child.id());
                 continue;
             }

@@ -50,7 +50,7 @@ pub(super) enum Stream {
 /// Starts a thread that copies `from` to `to` until either ends. When the reader of `to` goes, `from` is closed, so that
 /// the command learns of it as it would have without us.
 pub(super) fn start(
-    mut from: File,
+    from: Arc<File>,
     mut to: File,
     stream: Stream,
     traffic: Traffic,
@@ -61,7 +61,7 @@ pub(super) fn start(
         let mut scanner = Scanner::default();
         let mut chunk = vec![0; CHUNK];
         loop {
-            let length = match from.read(&mut chunk) {
+            let length = match (&*from).read(&mut chunk) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 // A terminal whose last writer has gone says EIO.
                 Ok(0) | Err(_) => return,

@@ -38,11 +38,16 @@ pub(crate) fn open(
     match destination {
         Destination::StandardOutput => {
             let out = io::stdout();
-            let screen = out.is_terminal().then_some(Screen {
+            let choice = choice(color, || AutoStream::choice(&out));
+            let screen = (out.is_terminal() && knows_escapes()).then_some(Screen {
                 size: terminal_size,
                 foreign_lines: crate::cli::log::lines,
+                colourless: choice == anstream::ColorChoice::Never,
             });
-            let choice = choice(color, || AutoStream::choice(&out));
+            let choice = match screen {
+                Some(_) => anstream::ColorChoice::AlwaysAnsi,
+                None => choice,
+            };
             add(&mut exporters, config, out, choice, screen);
         }
         Destination::StandardError => {
@@ -65,6 +70,11 @@ pub(crate) fn open(
         exporters.add(HistogramLog::new(path));
     }
     Ok(exporters)
+}
+
+/// Whether the terminal has a cursor that can be moved.
+fn knows_escapes() -> bool {
+    std::env::var_os("TERM").is_some_and(|kind| !kind.is_empty() && kind != "dumb")
 }
 
 fn terminal_size() -> Option<(usize, usize)> {

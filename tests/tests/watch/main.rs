@@ -1,7 +1,11 @@
 //! `joinprobe watch` and `joinprobe run` in the lab.
 
+mod command;
+mod endings;
 mod join;
 mod lines;
+mod outputs;
 mod phases;
 mod privilege;
+mod terminal;
 mod traffic;
