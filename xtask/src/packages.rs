@@ -55,6 +55,7 @@ pub(crate) const TESTS: &[Need] = &[
     install("bpftool", &["bpftool", "linux-tools-generic"]),
     install("setpriv", &["util-linux"]),
     install("openssl", &["openssl"]),
+    install("systemd-analyze", &["systemd"]),
     unpack_only("etcdctl", &["etcd-client"]),
     unpack_only("prometheus", &["prometheus"]),
     unpack_only("prometheus-node-exporter", &["prometheus-node-exporter"]),

@@ -12,7 +12,7 @@ use joinprobe_lab::lab::APISERVER_PORT;
 use joinprobe_lab::{Capture, Lab, take_turn};
 use serde_json::Value;
 
-use crate::lines::{attempts, quoted, verdict};
+use crate::lines::{attempts, established, quoted, verdict};
 
 const RTT: Duration = Duration::from_millis(20);
 const ROLES: [(&str, u16); 3] = [
@@ -135,10 +135,6 @@ fn sum(targets: &[Value], role: &str, side: &str, count: impl Fn(&Value) -> u64)
         .filter(|row| row["role"] == role && row["side"] == side)
         .map(count)
         .sum()
-}
-
-fn established(row: &Value) -> u64 {
-    row["connections"]["established"].as_u64().unwrap_or(0)
 }
 
 fn is_of(lab: &Lab, address: IpAddr) -> bool {

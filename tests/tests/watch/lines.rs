@@ -58,8 +58,13 @@ pub(crate) fn established_total(verdict: &Value) -> u64 {
         .into_iter()
         .flatten()
         .filter(|row| row["side"] == "client")
-        .filter_map(|row| row["connections"]["established"].as_u64())
+        .map(established)
         .sum()
+}
+
+/// Connections of a row that were established.
+pub(crate) fn established(row: &Value) -> u64 {
+    row["connections"]["established"].as_u64().unwrap_or(0)
 }
 
 /// Gives a command no input, and pipes for its outputs.

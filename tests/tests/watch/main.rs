@@ -7,5 +7,7 @@ mod lines;
 mod outputs;
 mod phases;
 mod privilege;
+mod resources;
+mod systemd;
 mod terminal;
 mod traffic;

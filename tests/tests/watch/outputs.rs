@@ -129,9 +129,8 @@ fn a_full_disk_is_told_once_and_recovered_from() -> Result<()> {
     // What was written from then on is whole, and the measuring missed nothing.
     let text = fs::read_to_string(&stdout)?;
     let whole: String = text
-        .lines()
+        .split_inclusive('\n')
         .filter(|line| serde_json::from_str::<serde_json::Value>(line).is_ok())
-        .map(|line| format!("{line}\n"))
         .collect();
     assert_eq!(established_total(&verdict(&whole)?), 2);
     ensure!(fs::read_to_string(&textfile)?.contains("joinprobe_connections_total"));
