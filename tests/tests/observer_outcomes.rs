@@ -9,8 +9,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use joinprobe_lab::link::{DEVICE, DropRule, End};
-use joinprobe_lab::{Capture, Link, Namespace, take_turn};
+use joinprobe_lab::{Capture, Link, Namespace, NodeId, take_turn};
+use probe_common::cells::Counter;
 use probe_common::endpoint::{Role, Side};
+use probe_common::event::EventKind;
 use probe_user::bpf::{Observer, ObserverConfig};
 use probe_user::measure::{Counters, SlotCounts};
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
@@ -118,6 +120,76 @@ fn failed_connects_have_their_cause() -> Result<()> {
         assert_eq!(pair.counts(address)?.distributions().handshake.len(), 0);
     }
     Ok(())
+}
+
+#[test]
+fn what_a_router_cannot_reach_is_unreachable() -> Result<()> {
+    let Some(_turn) = take_turn(&[])? else {
+        return Ok(());
+    };
+    let pair = Pair::new()?;
+    for key in ["net.ipv4.ip_forward", "net.ipv6.conf.all.forwarding"] {
+        pair.server.sysctl(key, "1")?;
+    }
+    for beyond in ["10.99.0.1", "fd99::1"] {
+        let address: IpAddr = beyond.parse()?;
+        pair.link.route(address, NodeId(1));
+        pair.client
+            .ip(&format!("route add {beyond} dev {DEVICE}"))?;
+        pair.server.ip(&format!("route add unreachable {beyond}"))?;
+        let start = Instant::now();
+        assert!(pair.connect(address)?.is_err());
+        // By the router's answer, and not for want of one.
+        ensure!(start.elapsed() < Duration::from_millis(900));
+        let counters = pair.counters(address)?;
+        assert_eq!(
+            (counters.opened, counters.unreachable, counters.timed_out),
+            (1, 1, 0),
+            "{counters:?}"
+        );
+    }
+    Ok(())
+}
+
+#[test]
+fn an_abandoned_attempt_tells_how_long_and_how_often() -> Result<()> {
+    let Some(_turn) = take_turn(&[])? else {
+        return Ok(());
+    };
+    let pair = Pair::new()?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    runtime.block_on(async {
+        let mut observer = pair.client.enter(|| {
+            Observer::attach(&ObserverConfig {
+                ports: vec![(PORT, Role::EtcdClient)],
+                events: true,
+                ..ObserverConfig::default()
+            })
+        })??;
+        let mut events = observer.events()?.context("no events")?;
+        for address in addresses()? {
+            pair.link.set_dead(address, true);
+            let start = Instant::now();
+            let socket = begin_connect(&pair.client, address)?;
+            // The first SYN is sent again after a second.
+            sleep(Duration::from_millis(1500));
+            drop(socket);
+            let longest = start.elapsed();
+            let event = tokio::time::timeout(Duration::from_secs(5), events.next()).await??;
+            assert_eq!(event.kind, EventKind::Failed as u8);
+            assert_eq!(u32::from(event.outcome), Counter::Abandoned as u32);
+            assert_eq!(event.syn_retransmits, 1);
+            let waited = Duration::from_micros(event.waited_us);
+            ensure!(
+                waited >= Duration::from_millis(1500) && waited <= longest,
+                "{waited:?} of {longest:?}"
+            );
+            pair.link.set_dead(address, false);
+        }
+        Ok(())
+    })
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Which process opened a connection, connections that were there before, and flows that are easily counted twice.
 
 mod existing;
+mod once;
 mod who;
 
 use anyhow::Result;
