@@ -10,6 +10,7 @@ mod python;
 mod simulate_verdicts;
 mod static_build;
 mod test;
+mod test_kernels;
 mod workspace;
 
 use std::process::ExitCode;
@@ -38,6 +39,7 @@ enum Command {
     /// Write man pages, one per command
     Man(manuals::Args),
     Test(test::Args),
+    TestKernels(test_kernels::Args),
 }
 
 #[allow(clippy::print_stderr, reason = "a task says on stderr why it failed")]
@@ -51,6 +53,7 @@ fn main() -> ExitCode {
         Command::Demo(args) => demo::run(&args),
         Command::SimulateVerdicts(args) => simulate_verdicts::run(&args),
         Command::Test(args) => test::run(&args),
+        Command::TestKernels(args) => test_kernels::run(&args),
     };
     outcome.unwrap_or_else(|error| {
         eprintln!("xtask: {error:#}");

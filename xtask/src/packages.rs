@@ -54,6 +54,7 @@ pub(crate) const LAB: &[Need] = &[
 pub(crate) const TESTS: &[Need] = &[
     install("bpftool", &["bpftool", "linux-tools-generic"]),
     install("setpriv", &["util-linux"]),
+    install("unshare", &["util-linux"]),
     install("openssl", &["openssl"]),
     install("systemd-analyze", &["systemd"]),
     unpack_only("etcdctl", &["etcd-client"]),
@@ -65,6 +66,13 @@ pub(crate) const TESTS: &[Need] = &[
 pub(crate) const BENCH: &[Need] = &[
     install("bpftrace", &["bpftrace"]),
     install("ss", &["iproute2"]),
+];
+
+/// What virtual machines with other kernels need.
+pub(crate) const KERNELS: &[Need] = &[
+    install("qemu-system-x86_64", &["qemu-system-x86"]),
+    install("busybox", &["busybox-static"]),
+    install("ldd", &["libc-bin"]),
 ];
 
 /// Makes sure that the programs are there and says what it installs.

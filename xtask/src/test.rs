@@ -8,9 +8,10 @@ use std::time::Instant;
 use anyhow::{Result, ensure};
 
 use crate::build_ebpf;
-use crate::packages::{self, LAB, TESTS};
+use crate::packages::{self, KERNELS, LAB, TESTS};
 use crate::privilege::{as_root, has_sudo, inherited, is_root};
 use crate::python;
+use crate::test_kernels;
 use crate::workspace::{cargo, finish, joinprobe, say};
 
 /// Checks formatting and lints and runs all tests, those in the lab included.
@@ -28,7 +29,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let began = Instant::now();
-    packages::ensure_present(&[LAB, TESTS])?;
+    packages::ensure_present(&[LAB, TESTS, KERNELS])?;
     python::ensure_present()?;
     if args.only.is_none() {
         say("formatting");
@@ -55,6 +56,9 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         }
     }
     finish(&mut tests)?;
+    if args.only.is_none() {
+        test_kernels::every_time(&binary, args.full)?;
+    }
     say(&format!("all well after {} s", began.elapsed().as_secs()));
     Ok(ExitCode::SUCCESS)
 }
