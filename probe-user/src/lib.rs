@@ -4,6 +4,7 @@ pub mod bpf;
 pub mod cli;
 pub mod config;
 pub mod discover;
+pub mod doctor;
 pub mod exit;
 pub mod histogram;
 pub mod measure;

@@ -3,13 +3,15 @@
 use std::ffi::OsString;
 use std::io::{self, Write as _};
 use std::process::ExitCode;
+use std::time::SystemTime;
 
 use anstream::AutoStream;
 use clap::{CommandFactory as _, FromArgMatches as _};
 
-use crate::cli::{Args, ColorChoice, Command, OutputFormat};
+use crate::cli::{Args, ColorChoice, Command, DoctorFormat, OutputFormat};
 use crate::config::sources::{self, Origins, SourceError};
 use crate::config::{Common, PreflightConfig, ReportConfig, RunConfig, WatchConfig};
+use crate::doctor::{self, DoctorConfig};
 use crate::exit::Exit;
 use crate::output::{JSON_SCHEMA, Marks};
 use crate::{preflight, report, runner, secrecy, watch};
@@ -33,7 +35,9 @@ pub fn run() -> ExitCode {
                 Command::Preflight(preflight) => preflight.output,
                 Command::Watch(watch) => watch.observe.output,
                 // What a command prints and how it ends are its own.
-                Command::Run(_) | Command::Report(_) | Command::Schema => OutputFormat::Table,
+                Command::Run(_) | Command::Report(_) | Command::Doctor(_) | Command::Schema => {
+                    OutputFormat::Table
+                }
             };
             command(args, &origins, protected.as_ref().ok(), format)
         }
@@ -112,6 +116,20 @@ fn command(
                 Err(error) => complain(&error, error.exit(), format),
             }
         }
+        Command::Doctor(args) => {
+            let diagnosis = doctor::run(&DoctorConfig::from(&common));
+            let exit = if diagnosis.can_measure() {
+                Exit::Pass
+            } else {
+                Exit::CouldNotMeasure
+            };
+            let mut out = stdout(color);
+            let written = match args.output {
+                DoctorFormat::Table => doctor::table(&diagnosis, Marks::of_locale(), &mut out),
+                DoctorFormat::Json => doctor::json(&diagnosis, SystemTime::now(), &mut out),
+            };
+            ending(written, exit, format)
+        }
         Command::Schema => {
             let mut out = io::stdout().lock();
             let written = out
@@ -140,17 +158,21 @@ fn arguments(typed: Vec<OsString>) -> Result<(Args, Origins), SourceError> {
 }
 
 fn print(outcome: &preflight::Outcome, config: &PreflightConfig, color: ColorChoice) -> Exit {
-    let choice = match color {
-        ColorChoice::Auto => AutoStream::choice(&io::stdout()),
-        ColorChoice::Always => anstream::ColorChoice::Always,
-        ColorChoice::Never => anstream::ColorChoice::Never,
-    };
-    let mut out = AutoStream::new(io::stdout(), choice);
+    let mut out = stdout(color);
     let written = config
         .output
         .render(config.leniency())
         .write(&outcome.report, &mut out);
     ending(written, outcome.exit, config.output)
+}
+
+fn stdout(color: ColorChoice) -> AutoStream<io::Stdout> {
+    let choice = match color {
+        ColorChoice::Auto => AutoStream::choice(&io::stdout()),
+        ColorChoice::Always => anstream::ColorChoice::Always,
+        ColorChoice::Never => anstream::ColorChoice::Never,
+    };
+    AutoStream::new(io::stdout(), choice)
 }
 
 /// The exit code once the result has been written, or not.

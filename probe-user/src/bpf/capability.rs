@@ -4,8 +4,9 @@ use std::fs;
 
 /// A capability's name and its bit (include/uapi/linux/capability.h).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Capability {
-    pub(super) name: &'static str,
+pub struct Capability {
+    /// As capabilities(7) writes it.
+    pub name: &'static str,
     bit: u32,
 }
 
@@ -30,6 +31,14 @@ pub(super) const SYS_ADMIN: Capability = Capability {
     bit: 21,
 };
 
+/// Lifting the limit of locked memory.
+pub(super) const SYS_RESOURCE: Capability = Capability {
+    name: "CAP_SYS_RESOURCE",
+    bit: 24,
+};
+/// All that joinprobe has a use for.
+pub(super) const ALL: [Capability; 5] = [BPF, NET_ADMIN, PERFMON, SYS_ADMIN, SYS_RESOURCE];
+
 /// The effective capabilities of this process; none where /proc does not tell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Capabilities(u64);
@@ -53,6 +62,11 @@ impl Capabilities {
     /// Whether the capability, or `CAP_SYS_ADMIN` in its place, is there.
     pub(super) fn has(self, capability: Capability) -> bool {
         self.0 & (1 << capability.bit | 1 << SYS_ADMIN.bit) != 0
+    }
+
+    /// Whether the capability itself is there.
+    pub(super) fn is_set(self, capability: Capability) -> bool {
+        self.0 & (1 << capability.bit) != 0
     }
 
     /// Names of those that are missing of `needed`.

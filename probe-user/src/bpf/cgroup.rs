@@ -29,6 +29,36 @@ impl Hierarchy {
     }
 }
 
+/// Which cgroup hierarchies are mounted.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Layout {
+    /// Where the root of the v2 hierarchy is.
+    pub v2: Option<PathBuf>,
+    /// Whether v1 hierarchies are.
+    pub v1: bool,
+}
+
+impl Layout {
+    /// That of this process's mount namespace.
+    ///
+    /// # Errors
+    /// `/proc` is not there.
+    pub fn here() -> io::Result<Self> {
+        Ok(Self::parse(&fs::read_to_string("/proc/self/mountinfo")?))
+    }
+
+    fn parse(mounts: &str) -> Self {
+        let is_v1 = |line: &str| {
+            let after = line.split_once(" - ").map(|(_, after)| after);
+            after.and_then(|after| after.split(' ').next()) == Some("cgroup")
+        };
+        Self {
+            v2: root_mount(mounts),
+            v1: mounts.lines().any(is_v1),
+        }
+    }
+}
+
 /// Opens the directory to attach to.
 pub(super) fn open(chosen: Option<&Path>) -> Result<(File, Hierarchy), AttachError> {
     if let Some(path) = chosen {
@@ -116,6 +146,7 @@ mod tests {
         let unified =
             "35 24 0:29 / /sys/fs/cgroup rw,nosuid shared:9 - cgroup2 cgroup2 rw,nsdelegate\n";
         assert_eq!(root_mount(unified), Some("/sys/fs/cgroup".into()));
+        assert!(!Layout::parse(unified).v1);
         let hybrid = format!(
             "{V1}34 33 0:29 / /sys/fs/cgroup/unified rw,nosuid shared:10 - cgroup2 cgroup2 rw\n"
         );
@@ -125,6 +156,7 @@ mod tests {
     #[test]
     fn ignores_v1_and_parts_of_the_hierarchy() {
         assert_eq!(root_mount(V1), None);
+        assert_eq!(Layout::parse(V1), Layout { v2: None, v1: true });
         let part = "35 24 0:29 /system.slice /mnt rw - cgroup2 cgroup2 rw\n";
         assert_eq!(root_mount(part), None);
         let both = format!("{part}36 24 0:29 / /run/my\\040cgroup rw - cgroup2 none rw\n");

@@ -1,5 +1,6 @@
 //! Who else is on the hook.
 
+use std::io;
 use std::os::fd::BorrowedFd;
 
 use aya::programs::loaded_programs;
@@ -9,17 +10,24 @@ use super::syscall::attached_sock_ops;
 /// `BPF_F_ALLOW_MULTI` (include/uapi/linux/bpf.h).
 const ALLOW_MULTI: u32 = 2;
 
+/// Ids and names of the programs on the cgroup's `sock_ops` hook, and whether they let no other attach.
+///
+/// # Errors
+/// As for `attached_sock_ops`.
+pub(super) fn on(cgroup: BorrowedFd<'_>) -> io::Result<(Vec<String>, bool)> {
+    let attached = attached_sock_ops(cgroup)?;
+    let exclusive = !attached.programs.is_empty() && attached.flags & ALLOW_MULTI == 0;
+    Ok((describe(&attached.programs), exclusive))
+}
+
 /// Names the programs that hold the cgroup's `sock_ops` hook for themselves; `None` if it is free or shared.
 pub(super) fn exclusive_owner(cgroup: BorrowedFd<'_>) -> Option<String> {
-    let attached = attached_sock_ops(cgroup).ok()?;
-    if attached.programs.is_empty() || attached.flags & ALLOW_MULTI != 0 {
-        return None;
-    }
-    Some(describe(&attached.programs))
+    let (programs, exclusive) = on(cgroup).ok()?;
+    exclusive.then(|| programs.join(", "))
 }
 
 /// Ids and names, as `program 17 (cil_sock)`; without `CAP_SYS_ADMIN` the kernel keeps the names to itself.
-fn describe(ids: &[u32]) -> String {
+fn describe(ids: &[u32]) -> Vec<String> {
     let known: Vec<_> = loaded_programs().filter_map(Result::ok).collect();
     ids.iter()
         .map(|id| {
@@ -33,6 +41,5 @@ fn describe(ids: &[u32]) -> String {
                 None => format!("program {id}"),
             }
         })
-        .collect::<Vec<_>>()
-        .join(", ")
+        .collect()
 }

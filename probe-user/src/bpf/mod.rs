@@ -14,6 +14,7 @@ mod events;
 mod existing;
 mod features;
 mod hook;
+pub mod host;
 mod kernel;
 mod kernel_log;
 mod load;
@@ -31,7 +32,8 @@ mod tcp_info;
 mod trial;
 mod wait;
 
-pub use cgroup::Hierarchy;
+pub use capability::Capability;
+pub use cgroup::{Hierarchy, Layout};
 pub use config::{ObserverConfig, Scope};
 pub use error::{AttachError, ReadError};
 pub use events::EventStream;

@@ -26,6 +26,11 @@ const RUN_EXIT_CODES: &str =
   4  warn (only with --strict)
   5  inconclusive, or etcd not measured (0 with --allow-inconclusive)";
 
+const DOCTOR_EXIT_CODES: &str = "Exit codes:
+  0  joinprobe can measure here, be it that something is lost
+  1  it cannot
+  2  wrong usage";
+
 /// Says whether the network lets a node join a Kubernetes control plane.
 #[derive(Debug, Parser)]
 #[command(name = "joinprobe", version, about, after_help = EXIT_CODES, propagate_version = true)]
@@ -79,8 +84,28 @@ pub enum Command {
     /// Watch while a command such as `kubeadm join` runs, and tell its phases apart
     #[command(after_help = RUN_EXIT_CODES)]
     Run(Box<RunArgs>),
+    /// Say what this host can do and what it cannot, each with the reason and the remedy
+    #[command(after_help = DOCTOR_EXIT_CODES)]
+    Doctor(DoctorArgs),
     /// Print the JSON Schema of -o json
     Schema,
+}
+
+/// `joinprobe doctor`.
+#[derive(Debug, clap::Args)]
+pub struct DoctorArgs {
+    /// Format of the result on standard output
+    #[arg(short, long, value_enum, default_value_t = DoctorFormat::Table)]
+    pub output: DoctorFormat,
+}
+
+/// A format of what the doctor finds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum DoctorFormat {
+    /// For people.
+    Table,
+    /// One JSON object, schema joinprobe/v1.
+    Json,
 }
 
 /// `joinprobe preflight`.

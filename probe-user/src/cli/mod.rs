@@ -10,8 +10,8 @@ pub mod progress;
 pub mod signal;
 
 pub use args::{
-    Args, ColorChoice, Command, GlobalArgs, OutputFormat, PreflightArgs, ReportArgs,
-    RttSourceChoice,
+    Args, ColorChoice, Command, DoctorArgs, DoctorFormat, GlobalArgs, OutputFormat, PreflightArgs,
+    ReportArgs, RttSourceChoice,
 };
 pub use decision::{DecisionArgs, Mode, TimingArgs};
 pub use observe::{ObserveArgs, RunArgs, WatchArgs};

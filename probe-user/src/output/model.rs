@@ -28,6 +28,8 @@ pub enum Kind {
     Event,
     /// Saved measurements put together.
     Report,
+    /// What the host can do.
+    Doctor,
 }
 
 /// What is said about the observer itself.

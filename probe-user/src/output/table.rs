@@ -37,7 +37,9 @@ impl Marks {
         if utf8 { Self::Unicode } else { Self::Ascii }
     }
 
-    fn of(self, state: FindingState) -> (&'static str, Style) {
+    /// The characters that mark a check in this state, and their style.
+    #[must_use]
+    pub fn of(self, state: FindingState) -> (&'static str, Style) {
         let (unicode, ascii, style) = match state {
             FindingState::Pass => ("√", "ok", GREEN),
             FindingState::Warn => ("‼", "!!", YELLOW),
