@@ -8,6 +8,7 @@ use super::capability::{Capabilities, PERFMON};
 use super::config::{ObserverConfig, Scope};
 use super::error::AttachError;
 use super::existing::SocketOffsets;
+use super::lockdown;
 use super::reconstruction::ReconstructionOffsets;
 use super::syscall;
 use super::task::TaskOffsets;
@@ -151,6 +152,9 @@ fn knows_namespaces() -> bool {
 fn kernel_types() -> Result<KernelTypes, String> {
     if !Capabilities::effective().has(PERFMON) {
         return Err(format!("{} is missing", PERFMON.name));
+    }
+    if lockdown::mode().is_some_and(|mode| lockdown::forbids_reading(&mode)) {
+        return Err("the kernel is locked down (confidentiality)".to_owned());
     }
     KernelTypes::running()
         .map_err(|error| format!("the kernel's type information (BTF) is not there ({error})"))

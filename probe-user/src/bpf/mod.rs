@@ -18,6 +18,7 @@ pub mod host;
 mod kernel;
 mod kernel_log;
 mod load;
+pub mod lockdown;
 mod mapped;
 mod namespaces;
 mod observer;

@@ -122,9 +122,9 @@ fn what_lockdown_takes() -> Result<()> {
     let run = lab.run_joinprobe(words.into_iter().skip(1))?;
     works(&run)?;
     if chosen == "confidentiality" {
-        says(&run, &["without their cause", "lockdown"])?;
+        says(&run, &["without their cause", "locked down"])?;
     } else {
-        ensure!(!run.stderr.contains("lockdown"), "{run:?}");
+        ensure!(!run.stderr.contains("locked down"), "{run:?}");
     }
     tell("lockdown", chosen);
     Ok(())
