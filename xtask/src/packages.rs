@@ -57,6 +57,7 @@ pub(crate) const TESTS: &[Need] = &[
     install("unshare", &["util-linux"]),
     install("openssl", &["openssl"]),
     install("systemd-analyze", &["systemd"]),
+    install("strace", &["strace"]),
     unpack_only("etcdctl", &["etcd-client"]),
     unpack_only("prometheus", &["prometheus"]),
     unpack_only("prometheus-node-exporter", &["prometheus-node-exporter"]),

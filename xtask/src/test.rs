@@ -11,6 +11,7 @@ use crate::build_ebpf;
 use crate::packages::{self, KERNELS, LAB, TESTS};
 use crate::privilege::{as_root, has_sudo, inherited, is_root};
 use crate::python;
+use crate::simulate_verdicts;
 use crate::test_kernels;
 use crate::workspace::{cargo, finish, joinprobe, say};
 
@@ -58,6 +59,10 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     finish(&mut tests)?;
     if args.only.is_none() {
         test_kernels::every_time(&binary, args.full)?;
+    }
+    if args.full && args.only.is_none() {
+        say("the simulation of verdicts");
+        simulate_verdicts::check()?;
     }
     say(&format!("all well after {} s", began.elapsed().as_secs()));
     Ok(ExitCode::SUCCESS)

@@ -111,6 +111,19 @@ fn simulate(
     tally
 }
 
+fn plan(arguments: &Arguments) -> Plan {
+    Plan {
+        limits: Limits::default(),
+        policy: Policy {
+            confidence: arguments.confidence / 100.0,
+            looks: arguments.max_connections,
+            targets: arguments.targets,
+        },
+        targets: arguments.targets,
+        samples: arguments.samples,
+    }
+}
+
 fn percent(count: u32, all: u32) -> f64 {
     100.0 * f64::from(count) / f64::from(all.max(1))
 }
@@ -149,16 +162,7 @@ fn missed(rho: f64, ratio: f64, tally: &Tally) -> Option<String> {
 )]
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    let plan = Plan {
-        limits: Limits::default(),
-        policy: Policy {
-            confidence: arguments.confidence / 100.0,
-            looks: arguments.max_connections,
-            targets: arguments.targets,
-        },
-        targets: arguments.targets,
-        samples: arguments.samples,
-    };
+    let plan = plan(&arguments);
     println!(
         "| samples | true median | fail | pass | inconclusive | target: fail | target: pass | more than one connection | five pings: fail |"
     );
@@ -197,4 +201,39 @@ fn main() -> ExitCode {
         eprintln!("missed: {miss}");
     }
     ExitCode::FAILURE
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The whole table is made by `cargo xtask simulate-verdicts --check`, which `cargo xtask test --full` runs.
+    #[test]
+    fn a_few_preflights_keep_what_the_table_promises() {
+        let arguments = Arguments::parse_from([""]);
+        let plan = plan(&arguments);
+        for rho in [0.0, 0.7] {
+            for ratio in [0.5, 0.8, 1.25, 2.0] {
+                let tally = simulate(&arguments, &plan, rho, ratio, 0..200);
+                assert_eq!(tally.preflights, 200);
+                assert_eq!(missed(rho, ratio, &tally), None, "{tally:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_broken_promise_is_seen() {
+        let tally = Tally {
+            preflights: 100,
+            fail: 1,
+            pass: 1,
+            targets: 400,
+            more_connections: 80,
+            ..Tally::default()
+        };
+        for (rho, ratio) in [(0.0, 0.8), (0.7, 0.8), (0.7, 1.25), (0.0, 0.5), (0.0, 2.0)] {
+            assert!(missed(rho, ratio, &tally).is_some(), "rho {rho}, {ratio} x");
+        }
+        assert_eq!(missed(0.7, 0.5, &tally), None);
+    }
 }

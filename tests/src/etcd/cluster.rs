@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 
+use super::disk::Disk;
 use super::member::{EtcdMember, PEER_PORT};
 use super::metrics::Metrics;
 use crate::lab::Node;
@@ -22,16 +23,16 @@ pub struct EtcdCluster {
 }
 
 impl EtcdCluster {
-    /// Starts a new cluster and waits until every member is healthy.
+    /// Starts a new cluster, all of it on this kind of disk, and waits until every member is healthy.
     ///
     /// # Errors
     /// When a member cannot be started or does not become healthy within a minute.
-    pub fn start(nodes: &[Arc<Node>], pki: &ClusterPki, folder: &Path) -> Result<Self> {
+    pub fn start(nodes: &[Arc<Node>], pki: &ClusterPki, folder: &Path, disk: Disk) -> Result<Self> {
         let peers: Vec<String> = nodes
             .iter()
             .map(|node| format!("{}=https://{}", node.name, node.at(PEER_PORT)))
             .collect();
-        let start = |node| EtcdMember::start(node, pki, folder, &peers.join(","), "new");
+        let start = |node| EtcdMember::start_on(disk, node, pki, folder, &peers.join(","), "new");
         let mut members = nodes.iter().map(start).collect::<Result<Vec<_>>>()?;
         for member in &mut members {
             member.wait_healthy(PATIENCE)?;

@@ -12,10 +12,10 @@ use std::{fs, thread};
 
 use anyhow::{Context, Result, bail, ensure};
 
+use super::disk::Disk;
 use super::metrics::Metrics;
 use crate::lab::Node;
 use crate::pki::ClusterPki;
-use crate::programs::command;
 
 /// Clients connect here.
 pub const CLIENT_PORT: u16 = 2379;
@@ -47,7 +47,22 @@ impl EtcdMember {
         initial_cluster: &str,
         state: &str,
     ) -> Result<Self> {
-        let mut etcd = Self::command(node, pki, folder, initial_cluster, state)?;
+        Self::start_on(Disk::default(), node, pki, folder, initial_cluster, state)
+    }
+
+    /// As [`EtcdMember::start`], on another disk.
+    ///
+    /// # Errors
+    /// Those of [`EtcdMember::start`].
+    pub fn start_on(
+        disk: Disk,
+        node: &Arc<Node>,
+        pki: &ClusterPki,
+        folder: &Path,
+        initial_cluster: &str,
+        state: &str,
+    ) -> Result<Self> {
+        let mut etcd = Self::command_on(disk, node, pki, folder, initial_cluster, state)?;
         let folder = folder.join(&node.name);
         let log = File::create(folder.join("log"))?;
         // In a group of its own, so that Ctrl-C on a terminal does not end it before what uses it.
@@ -73,12 +88,23 @@ impl EtcdMember {
         initial_cluster: &str,
         state: &str,
     ) -> Result<Command> {
+        Self::command_on(Disk::default(), node, pki, folder, initial_cluster, state)
+    }
+
+    fn command_on(
+        disk: Disk,
+        node: &Node,
+        pki: &ClusterPki,
+        folder: &Path,
+        initial_cluster: &str,
+        state: &str,
+    ) -> Result<Command> {
         let folder = folder.join(&node.name);
         fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
         let identity = node.identity();
         let (server, peer) = (pki.etcd_server(&identity)?, pki.etcd_peer(&identity)?);
         let urls = |port: u16| format!("https://{},https://{}", node.at(port), node.at_v6(port));
-        let mut etcd = command("etcd");
+        let mut etcd = disk.command("etcd");
         let mut flag = |name: &str, value: &dyn AsRef<std::ffi::OsStr>| {
             let mut word = std::ffi::OsString::from(format!("--{name}="));
             word.push(value.as_ref());

@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use super::node::Node;
 use super::{APISERVER_PORT, Lab};
 use crate::apiserver::ApiServer;
-use crate::etcd::EtcdCluster;
+use crate::etcd::{Disk, EtcdCluster};
 use crate::link::{Impairment, Link, NodeId};
 use crate::pki::ClusterPki;
 use crate::unique::scratch_dir;
@@ -18,6 +18,7 @@ pub struct LabBuilder {
     members: u8,
     spares: u8,
     impairment: Impairment,
+    disk: Disk,
     seed: u64,
 }
 
@@ -27,6 +28,7 @@ impl Default for LabBuilder {
             members: 3,
             spares: 0,
             impairment: Impairment::default(),
+            disk: Disk::default(),
             seed: 1,
         }
     }
@@ -49,6 +51,12 @@ impl LabBuilder {
     #[must_use]
     pub fn shape(self, impairment: Impairment) -> Self {
         Self { impairment, ..self }
+    }
+
+    /// The disk below every etcd member.
+    #[must_use]
+    pub fn disk(self, disk: Disk) -> Self {
+        Self { disk, ..self }
     }
 
     /// The seed of the link's random choices.
@@ -90,7 +98,7 @@ impl LabBuilder {
             &pki.apiserver(&apiserver_node.identity())?,
             &pki.kubernetes.pair.cert,
         )?;
-        let etcd = EtcdCluster::start(&member_nodes, &pki, &folder.path().join("etcd"))?;
+        let etcd = EtcdCluster::start(&member_nodes, &pki, &folder.path().join("etcd"), self.disk)?;
         let lab = Lab {
             apiserver,
             etcd,
