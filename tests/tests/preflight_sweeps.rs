@@ -43,7 +43,6 @@ fn tally(runs: &[Finished]) -> BTreeMap<Option<i32>, usize> {
     for run in runs {
         *codes.entry(run.code).or_insert(0) += 1;
     }
-    println!("exit codes of {} preflights: {codes:?}", runs.len());
     codes
 }
 
@@ -55,6 +54,7 @@ fn far_beyond_the_fail_limit() -> Result<()> {
         return Ok(());
     };
     let codes = tally(&runs);
+    println!("exit codes of {RUNS} preflights: {codes:?}");
     assert!(codes.get(&Some(3)) >= Some(&95), "{codes:?}");
     Ok(())
 }
@@ -67,6 +67,7 @@ fn between_warn_and_fail() -> Result<()> {
         return Ok(());
     };
     let codes = tally(&runs);
+    println!("exit codes of {RUNS} preflights: {codes:?}");
     let mut warned = 0;
     for run in runs.iter().filter(|run| run.code == Some(0)) {
         let report = run.report()?;
@@ -94,6 +95,7 @@ fn a_fifth_of_the_packets_late() -> Result<()> {
         return Ok(());
     };
     let codes = tally(&runs);
+    println!("exit codes of {RUNS} preflights: {codes:?}");
     println!("{} inconclusive", codes.get(&Some(5)).unwrap_or(&0));
     let failed: Vec<_> = runs.iter().filter(|run| run.code == Some(3)).collect();
     assert!(failed.is_empty(), "{codes:?}: {failed:?}");

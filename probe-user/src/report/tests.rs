@@ -69,7 +69,7 @@ fn raft_timing_is_recommended_in_text_and_json() {
         ),
         "{text}"
     );
-    assert!(text.contains("rule: heartbeat interval: twice"), "{text}");
+    assert!(text.contains("rule: heartbeat: 2 x"), "{text}");
     let config = ReportConfig {
         json: true,
         timing: Timing {

@@ -22,9 +22,8 @@ const SHORTEST_HEARTBEAT_US: u64 = 100_000;
 const SHORTEST_ELECTION_US: u64 = 1_000_000;
 
 /// How the recommended values follow from what was measured, in words.
-pub const RULE: &str = "heartbeat interval: twice the upper bound of the farthest member's median RTT, at least 100 ms, \
-    rounded up to 10 ms; election timeout: the longest of ten times that bound, five heartbeats, two heartbeats and the \
-    RTT hardly ever exceeded, and 1000 ms, rounded up to 100 ms";
+pub const RULE: &str = "heartbeat: 2 x the farthest member's median RTT (upper bound), at least 100 ms; election: the \
+    longest of 10 x that RTT, 5 heartbeats, 2 heartbeats + tail RTT, and 1000 ms";
 
 /// Whether today's settings fit the measured network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
