@@ -3,6 +3,7 @@
 mod bench;
 mod build_ebpf;
 mod demo;
+mod dist;
 mod manuals;
 mod packages;
 mod privilege;
@@ -35,6 +36,7 @@ enum Command {
     /// Write shell completions for bash, zsh and fish
     Completions(manuals::Args),
     Demo(demo::Args),
+    Dist(dist::Args),
     SimulateVerdicts(simulate_verdicts::Args),
     /// Write man pages, one per command
     Man(manuals::Args),
@@ -51,6 +53,7 @@ fn main() -> ExitCode {
         Command::Completions(args) => manuals::run(manuals::Manual::Completions, &args),
         Command::Man(args) => manuals::run(manuals::Manual::Man, &args),
         Command::Demo(args) => demo::run(&args),
+        Command::Dist(args) => dist::run(&args),
         Command::SimulateVerdicts(args) => simulate_verdicts::run(&args),
         Command::Test(args) => test::run(&args),
         Command::TestKernels(args) => test_kernels::run(&args),

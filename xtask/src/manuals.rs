@@ -16,7 +16,7 @@ pub(crate) struct Args {
 }
 
 /// Which of the two.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, clap::ValueEnum)]
 pub(crate) enum Manual {
     /// Man pages.
     Man,
@@ -24,25 +24,35 @@ pub(crate) enum Manual {
     Completions,
 }
 
+impl Manual {
+    /// What the generator calls it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Man => "man",
+            Self::Completions => "completions",
+        }
+    }
+}
+
 /// Writes them.
 ///
 /// # Errors
 /// When joinprobe does not build or the folder cannot be written to.
 pub(crate) fn run(manual: Manual, args: &Args) -> Result<ExitCode> {
-    let name = match manual {
-        Manual::Man => "man",
-        Manual::Completions => "completions",
-    };
-    let folder = args
-        .out
-        .as_deref()
-        .map_or_else(|| Ok(workspace::target().join(name)), std::path::absolute)?;
-    write(name, &folder)?;
+    let folder = args.out.as_deref().map_or_else(
+        || Ok(workspace::target().join(manual.name())),
+        std::path::absolute,
+    )?;
+    write(manual, &folder)?;
     workspace::say(&format!("written to {}", folder.display()));
     Ok(ExitCode::SUCCESS)
 }
 
-fn write(name: &str, folder: &Path) -> Result<()> {
+/// Writes them into a folder, which is made.
+///
+/// # Errors
+/// When joinprobe does not build or the folder cannot be written to.
+pub(crate) fn write(manual: Manual, folder: &Path) -> Result<()> {
     let mut cargo = workspace::cargo("run")?;
     cargo.args([
         "--quiet",
@@ -52,5 +62,5 @@ fn write(name: &str, folder: &Path) -> Result<()> {
         "manuals",
         "--",
     ]);
-    workspace::finish(cargo.arg(name).arg(folder))
+    workspace::finish(cargo.arg(manual.name()).arg(folder))
 }

@@ -65,10 +65,14 @@ pub(super) fn open(chosen: Option<&Path>) -> Result<(File, Hierarchy), AttachErr
         return Ok((open_directory(path)?, Hierarchy::Chosen(path.to_owned())));
     }
     // The filesystem type is what counts: distributions mount the hierarchy in different places.
-    let mounts = fs::read_to_string("/proc/self/mountinfo").map_err(|error| AttachError::Io {
-        what: "read /proc/self/mountinfo",
-        error,
-    })?;
+    let mounts = match fs::read_to_string("/proc/self/mountinfo") {
+        // Without /proc, as in a bare chroot, no mount can be found, and a private one serves as well.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
+        read => read.map_err(|error| AttachError::Io {
+            what: "read /proc/self/mountinfo",
+            error,
+        })?,
+    };
     if let Some(path) = root_mount(&mounts) {
         return Ok((open_directory(&path)?, Hierarchy::Mounted(path)));
     }

@@ -1,5 +1,6 @@
 //! What names resolve to, and what the way carries.
 
+mod chroot;
 mod name_server;
 mod names;
 mod path_mtu;
