@@ -43,9 +43,13 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     );
     let first = pack(&binary, &name, &out)?;
     let again = pack(&binary, &name, &out.join("again"))?;
-    let same = std::fs::read(&first)? == std::fs::read(&again)?;
+    ensure!(
+        std::fs::read(&first)? == std::fs::read(&again)?,
+        "{} and {} are of the same files and differ",
+        first.display(),
+        again.display()
+    );
     std::fs::remove_dir_all(out.join("again"))?;
-    ensure!(same, "two tarballs of the same files differ");
     let checksum = archive::checksum(&first)?;
     check::runs_alone(&first, &name)?;
     say(&format!("written: {}", first.display()));
