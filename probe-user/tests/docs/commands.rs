@@ -2,9 +2,10 @@
 
 use std::fs;
 
-use anyhow::{Context, Result, ensure};
-use clap::Parser as _;
-use probe_user::cli::Args;
+use anyhow::{Context, Result, bail, ensure};
+use clap::{CommandFactory as _, FromArgMatches as _, Parser as _};
+use probe_user::cli::{Args, Command};
+use probe_user::config::sources::complete;
 
 use crate::blocks::{blocks, object, strings};
 use crate::repository;
@@ -80,4 +81,29 @@ fn a_wrong_flag_would_be_found() {
     let words = command("code=0; joinprobe preflight --no-such-flag || code=$?").unwrap();
     assert_eq!(words, ["joinprobe", "preflight", "--no-such-flag"]);
     assert!(Args::try_parse_from(&words).is_err());
+}
+
+#[test]
+fn the_example_of_a_configuration_file_is_understood() -> Result<()> {
+    let path = repository().join("docs/examples/joinprobe.yaml");
+    let words = [
+        "joinprobe".into(),
+        "--config".into(),
+        path.into(),
+        "preflight".into(),
+    ];
+    let completed = complete(&mut Args::command(), words.to_vec(), |_| None)?;
+    let args = Args::from_arg_matches(&completed.matches)?;
+    let Command::Preflight(args) = args.command else {
+        bail!("not preflight");
+    };
+    assert_eq!(args.etcd.len(), 3);
+    ensure!(
+        completed
+            .origins
+            .of("retry-for")
+            .to_string()
+            .contains("joinprobe.yaml")
+    );
+    Ok(())
 }
