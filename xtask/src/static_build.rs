@@ -6,8 +6,10 @@ use anyhow::{Context, Result};
 
 use crate::workspace::{cargo, finish, target};
 
-/// glibc's own static start-up code and library: the packages that any C compiler needs bring them.
-const FLAGS: &str = "-Ctarget-feature=+crt-static";
+/// What rustc is told, separated as `CARGO_ENCODED_RUSTFLAGS` has it: glibc's own static start-up code and library, which
+/// the packages that any C compiler needs bring; and random numbers by the system call. Otherwise the crate getrandom
+/// looks the call up in a dynamic library, finds none, and wants /dev/urandom, which an empty chroot does not have.
+const FLAGS: &str = "-Ctarget-feature=+crt-static\x1f--cfg=getrandom_backend=\"linux_getrandom\"";
 
 /// The triple that static programs are built for: this machine's architecture, with glibc.
 pub(crate) fn triple() -> String {
