@@ -86,7 +86,8 @@ fn a_fifth_of_the_packets_late() -> Result<()> {
     let shape = |lab: &Lab| {
         let half = Impairment::half_of_rtt(Duration::from_millis(8));
         lab.shape(half);
-        let late = half.with_spike(0.2, Duration::from_millis(100));
+        // A late packet holds up none behind it: those of the other preflights are on the same link.
+        let late = half.with_reordering(0.2, Duration::from_millis(100));
         for node in lab.member_nodes.iter().chain([&lab.apiserver_node]) {
             lab.link.set(node.id, lab.joiner.id, late);
         }
@@ -97,6 +98,9 @@ fn a_fifth_of_the_packets_late() -> Result<()> {
     let codes = tally(&runs);
     println!("exit codes of {RUNS} preflights: {codes:?}");
     println!("{} inconclusive", codes.get(&Some(5)).unwrap_or(&0));
+    if let Some(open) = runs.iter().find(|run| run.code == Some(5)) {
+        println!("one of them: {:#?}", open.report()?.findings("inconclusive"));
+    }
     let failed: Vec<_> = runs.iter().filter(|run| run.code == Some(3)).collect();
     assert!(failed.is_empty(), "{codes:?}: {failed:?}");
     assert!(codes.keys().all(|code| [Some(0), Some(5)].contains(code)));
