@@ -99,7 +99,10 @@ fn a_fifth_of_the_packets_late() -> Result<()> {
     println!("exit codes of {RUNS} preflights: {codes:?}");
     println!("{} inconclusive", codes.get(&Some(5)).unwrap_or(&0));
     if let Some(open) = runs.iter().find(|run| run.code == Some(5)) {
-        println!("one of them: {:#?}", open.report()?.findings("inconclusive"));
+        println!(
+            "one of them: {:#?}",
+            open.report()?.findings("inconclusive")
+        );
     }
     let failed: Vec<_> = runs.iter().filter(|run| run.code == Some(3)).collect();
     assert!(failed.is_empty(), "{codes:?}: {failed:?}");
