@@ -33,7 +33,9 @@ pub(crate) fn connecting(ctx: Context) {
     flow.stage = CONNECTING;
     flow.total_retrans = ctx.total_retrans();
     flow.segments_out = ctx.data_segs_out();
-    process::note(flow);
+    if ctx.may_read_kernel() {
+        process::note(flow);
+    }
     flow.request_callbacks(ctx);
 }
 
@@ -57,7 +59,9 @@ pub(crate) fn connected(ctx: Context) {
     // Another program may have replaced the flags since `connecting`.
     flow.request_callbacks(ctx);
     events::send(ctx, flow, EventKind::Opened, Counter::Established);
-    log::opened(flow.slot, connect_us, flow.syn_retransmits);
+    if ctx.may_read_kernel() {
+        log::opened(flow.slot, connect_us, flow.syn_retransmits);
+    }
 }
 
 /// A connection to us is established; under TCP fast open, its handshake may still go on.
@@ -80,7 +84,9 @@ pub(crate) fn accepted(ctx: Context) {
     }
     flow.request_callbacks(ctx);
     events::send(ctx, flow, EventKind::Opened, Counter::Established);
-    log::opened(flow.slot, 0, flow.syn_retransmits);
+    if ctx.may_read_kernel() {
+        log::opened(flow.slot, 0, flow.syn_retransmits);
+    }
 }
 
 /// The socket is about to leave `ctx.state()`. The old state is read there and not from argument 0, which another
@@ -105,7 +111,9 @@ pub(crate) fn state_changed(ctx: Context) {
         let outcome = failure::of_connect(ctx);
         cells::count(flow.slot, outcome, 1);
         events::send(ctx, flow, EventKind::Failed, outcome);
-        log::failed(flow.slot, outcome as u32, flow.syn_retransmits);
+        if ctx.may_read_kernel() {
+            log::failed(flow.slot, outcome as u32, flow.syn_retransmits);
+        }
     } else if flow.stage == ESTABLISHED {
         flow.count_retransmits(ctx);
         flow.count_segments(ctx, 1);
@@ -115,7 +123,9 @@ pub(crate) fn state_changed(ctx: Context) {
             cells::count(flow.slot, Counter::Reset, 1);
         }
         events::send(ctx, flow, EventKind::Closed, outcome);
-        log::closed(flow.slot, outcome as u32);
+        if ctx.may_read_kernel() {
+            log::closed(flow.slot, outcome as u32);
+        }
     }
     flow.stage = OVER;
 }

@@ -15,9 +15,21 @@ use aya_ebpf::helpers::generated::{
 const AF_INET: u32 = 2;
 const AF_INET6: u32 = 10;
 
+/// What a program may do. Each variant is a program of its own: without `CAP_PERFMON` the verifier also follows branches
+/// that settings make dead, as a processor that guesses wrong would, and refuses what it finds there.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Rights {
+    /// Everything, where settings allow it.
+    All,
+    /// No reads of kernel memory and no log.
+    Plain,
+    /// As plain, and no name of a network namespace (`bpf_get_netns_cookie` is there since 5.15).
+    Least,
+}
+
 /// The context of one callback.
 #[derive(Clone, Copy)]
-pub(crate) struct Context(*mut bpf_sock_ops);
+pub(crate) struct Context(*mut bpf_sock_ops, Rights);
 
 /// Loads the field of this type at a fixed offset of the context.
 macro_rules! load {
@@ -50,8 +62,20 @@ macro_rules! fields {
 impl Context {
     /// Wraps the pointer the kernel passed.
     #[inline(always)]
-    pub(crate) fn new(ops: *mut bpf_sock_ops) -> Self {
-        Self(ops)
+    pub(crate) fn new(ops: *mut bpf_sock_ops, rights: Rights) -> Self {
+        Self(ops, rights)
+    }
+
+    /// Whether kernel memory may be read, and the log written.
+    #[inline(always)]
+    pub(crate) fn may_read_kernel(self) -> bool {
+        matches!(self.1, Rights::All)
+    }
+
+    /// Whether the network namespace may be asked for.
+    #[inline(always)]
+    pub(crate) fn may_name_netns(self) -> bool {
+        !matches!(self.1, Rights::Least)
     }
 
     fields! {

@@ -44,6 +44,9 @@ pub(crate) fn of_connection(ctx: Context) -> Counter {
 /// The socket's pending error, where the loader found out how to read it.
 #[inline(always)]
 fn socket_error(ctx: Context) -> Option<i32> {
+    if !ctx.may_read_kernel() {
+        return None;
+    }
     let offset = config::sk_err_offset()?;
     let socket = ctx.socket()?;
     // SAFETY: the helper takes a socket and answers with the TCP socket, which starts with its `struct sock`, or null.

@@ -72,7 +72,7 @@ pub(crate) fn begin(ctx: Context, slot: u32, paced: bool) {
 /// The socket changes its state to `new`; at the end of the connection it is forgotten.
 #[inline(always)]
 pub(crate) fn settle(ctx: Context, new: u32) {
-    if !is_on() {
+    if !ctx.may_read_kernel() || !is_on() {
         return;
     }
     let cookie = ctx.cookie();

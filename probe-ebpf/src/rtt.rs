@@ -27,7 +27,7 @@ pub(crate) fn sampled(ctx: Context) {
     let paced = flow.own_cookie != 0 && is_paced(flow.own_cookie);
     let (sample_us, source) = if let Some(sample_us) = raw(ctx) {
         (sample_us, Stat::RawSeen)
-    } else if reconstruct::is_on() {
+    } else if ctx.may_read_kernel() && reconstruct::is_on() {
         if !paced {
             count_segments(ctx, flow);
         }

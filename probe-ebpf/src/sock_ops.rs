@@ -1,4 +1,4 @@
-//! The `sock_ops` program: tells the callbacks apart.
+//! The `sock_ops` programs, of which one is loaded: they tell the callbacks apart.
 
 use aya_ebpf::bindings::{
     BPF_SOCK_OPS_ACTIVE_ESTABLISHED_CB, BPF_SOCK_OPS_PASSIVE_ESTABLISHED_CB,
@@ -8,14 +8,32 @@ use aya_ebpf::bindings::{
 use aya_ebpf::macros::sock_ops;
 use aya_ebpf::programs::SockOpsContext;
 
-use crate::context::Context;
+use crate::context::{Context, Rights};
 use crate::{connect, flow, rtt};
 
 /// Runs for every TCP socket of the host when it connects or is established, and more often for those it flagged.
 #[sock_ops]
 #[allow(clippy::needless_pass_by_value, reason = "the macro calls it so")]
 fn joinprobe_ops(ctx: SockOpsContext) -> u32 {
-    let ctx = Context::new(ctx.ops);
+    called(Context::new(ctx.ops, Rights::All))
+}
+
+/// The same where kernel memory may not be read, for want of `CAP_PERFMON`.
+#[sock_ops]
+#[allow(clippy::needless_pass_by_value, reason = "the macro calls it so")]
+fn joinprobe_plain(ctx: SockOpsContext) -> u32 {
+    called(Context::new(ctx.ops, Rights::Plain))
+}
+
+/// The same where network namespaces have no names either: before 5.15.
+#[sock_ops]
+#[allow(clippy::needless_pass_by_value, reason = "the macro calls it so")]
+fn joinprobe_least(ctx: SockOpsContext) -> u32 {
+    called(Context::new(ctx.ops, Rights::Least))
+}
+
+#[inline(always)]
+fn called(ctx: Context) -> u32 {
     match ctx.op() {
         BPF_SOCK_OPS_RTT_CB => rtt::sampled(ctx),
         BPF_SOCK_OPS_TCP_CONNECT_CB => connect::connecting(ctx),

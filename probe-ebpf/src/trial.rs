@@ -8,13 +8,13 @@ use aya_ebpf::programs::SockOpsContext;
 use probe_common::stats::{TRIAL_ANSWER_CELL, TRIAL_COOKIE_CELL, WITH_SAMPLE, WITHOUT_SAMPLE};
 
 use crate::cells;
-use crate::context::Context;
+use crate::context::{Context, Rights};
 
 /// Attached only while that connection lasts.
 #[sock_ops]
 #[allow(clippy::needless_pass_by_value, reason = "the macro calls it so")]
 fn joinprobe_trial(ctx: SockOpsContext) -> u32 {
-    let ctx = Context::new(ctx.ops);
+    let ctx = Context::new(ctx.ops, Rights::Least);
     match ctx.op() {
         BPF_SOCK_OPS_TCP_CONNECT_CB if is_ours(ctx) => ctx.add_cb_flags(BPF_SOCK_OPS_RTT_CB_FLAG),
         BPF_SOCK_OPS_RTT_CB if is_ours(ctx) => {

@@ -113,15 +113,15 @@ pub(crate) fn role_of(address: [u8; 16], port: u16) -> Option<u8> {
 #[inline(always)]
 fn in_watched_netns(ctx: Context) -> bool {
     match config::only_netns() {
-        Some(cookie) => ctx.netns_cookie() == cookie,
-        None => true,
+        Some(cookie) if ctx.may_name_netns() => ctx.netns_cookie() == cookie,
+        _ => true,
     }
 }
 
 /// The network namespace as keys and events name it: 0 while only one is watched or none can be told from another.
 #[inline(always)]
 pub(crate) fn netns_of(ctx: Context) -> u64 {
-    if config::netns_cookie_known() && config::only_netns().is_none() {
+    if ctx.may_name_netns() && config::netns_cookie_known() && config::only_netns().is_none() {
         ctx.netns_cookie()
     } else {
         0

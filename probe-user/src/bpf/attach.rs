@@ -23,8 +23,6 @@ use super::mapped::MappedCells;
 use super::source;
 use super::stats::RttSource;
 
-const PROGRAM: &str = "joinprobe_ops";
-
 /// Fills the maps that the kernel side reads; before attaching, so that no connection is judged by half of them.
 fn fill_maps(ebpf: &mut Ebpf, config: &ObserverConfig) -> Result<(), AttachError> {
     let mut free: Stack<_, u32> = typed(ebpf, "FREE_SLOTS")?;
@@ -76,11 +74,11 @@ pub(super) fn run(
     loop {
         let mut ebpf = load::load(config, features, kernel)?;
         fill_maps(&mut ebpf, config)?;
-        match load_program(&mut ebpf, kernel) {
+        match load_program(&mut ebpf, features.program, kernel) {
             Ok(()) => {
                 let (directory, hierarchy) = cgroup::open(config.cgroup.as_deref())?;
                 let source = source::choose(&mut ebpf, &directory, config, features, kernel)?;
-                let hook = attach(&mut ebpf, &directory, &hierarchy, kernel)?;
+                let hook = attach(&mut ebpf, features.program, &directory, &hierarchy, kernel)?;
                 return Ok(Attached {
                     ebpf,
                     hook,
@@ -94,8 +92,8 @@ pub(super) fn run(
     }
 }
 
-fn load_program(ebpf: &mut Ebpf, kernel: &Kernel) -> Result<(), AttachError> {
-    program::<SockOps>(ebpf, PROGRAM)?
+fn load_program(ebpf: &mut Ebpf, name: &'static str, kernel: &Kernel) -> Result<(), AttachError> {
+    program::<SockOps>(ebpf, name)?
         .load()
         .map_err(|error| load::explain_program(error, kernel))
 }
@@ -117,11 +115,12 @@ where
 /// Attaches the program to the cgroup, for as long as the link lives.
 fn attach(
     ebpf: &mut Ebpf,
+    name: &'static str,
     directory: &File,
     hierarchy: &Hierarchy,
     kernel: &Kernel,
 ) -> Result<SockOpsLink, AttachError> {
-    let program: &mut SockOps = program(ebpf, PROGRAM)?;
+    let program: &mut SockOps = program(ebpf, name)?;
     // A link always shares the hook, and the kernel wants no flag that says so.
     program
         .attach(directory, CgroupAttachMode::Single)

@@ -16,6 +16,8 @@ use super::task::TaskOffsets;
 /// The features that are used. What is off is removed from the program by the kernel's verifier.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Features {
+    /// The main program to load: the kernel refuses what it may not do, used or not.
+    pub(super) program: &'static str,
     /// The namespaces that are really observed: old kernels cannot tell them apart.
     pub(super) scope: Scope,
     /// Cookie of the only namespace that is observed; 0 for all.
@@ -79,7 +81,20 @@ impl Features {
         drop(types);
         limitations.extend(lost(sk_err_offset.as_ref().err(), task.as_ref().err()));
         let (sk_err_offset, task) = (sk_err_offset.ok(), task.unwrap_or_default());
+        let reads_kernel = Capabilities::effective().has(PERFMON);
+        if config.kernel_log && !reads_kernel {
+            limitations.push(format!(
+                "the kernel side's debug lines are off: {} is missing",
+                PERFMON.name
+            ));
+        }
+        let program = match (reads_kernel, netns_known) {
+            (true, _) => "joinprobe_ops",
+            (false, true) => "joinprobe_plain",
+            (false, false) => "joinprobe_least",
+        };
         Ok(Self {
+            program,
             scope,
             netns,
             netns_known,
@@ -87,7 +102,7 @@ impl Features {
             task,
             reconstruction,
             sockets,
-            kernel_log: config.kernel_log,
+            kernel_log: config.kernel_log && reads_kernel,
             limitations,
         })
     }
