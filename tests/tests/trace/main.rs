@@ -103,15 +103,20 @@ fn shows_the_hop_where_the_time_goes_and_leaves_nothing() -> Result<()> {
         );
         ensure!(text.contains(&step), "{text}");
 
-        // It says what it sent, and sent no more: one SYN each, one connection of the probe's own.
+        // It says what it sent, and sent no more: one SYN each, beside the probe's own connections, of which there are
+        // more while the median is undecided.
+        let own = finished
+            .report()?
+            .target(target)?
+            .number("/probe/attempts")?;
         let connections = trace["connections"].as_u64().context("no count")?;
-        let serving = settled(&lab, served["PassiveOpens"] + connections + 1)?;
+        let serving = settled(&lab, served["PassiveOpens"] + connections + own)?;
         let after = counters(&lab.client)?;
         let sent = after["ActiveOpens"] - before["ActiveOpens"];
-        assert_eq!(Some(sent - 1), trace["syns"].as_u64(), "{trace}");
+        assert_eq!(Some(sent - own), trace["syns"].as_u64(), "{trace}");
         assert_eq!(after["RetransSegs"], before["RetransSegs"]);
         let accepted = serving["PassiveOpens"] - served["PassiveOpens"];
-        assert_eq!(accepted - 1, connections, "{trace}");
+        assert_eq!(accepted - own, connections, "{trace}");
         // Each was closed in order: no RST from here, and none half open there.
         assert_eq!(after["OutRsts"], before["OutRsts"]);
         assert_eq!(serving["AttemptFails"], served["AttemptFails"]);
