@@ -33,6 +33,8 @@ pub(super) fn run(toolchain: &Toolchain, linker: &Linker) -> Result<Vec<u8>> {
         // The bindings of one architecture, whatever the host, so that the object is the same everywhere. What differs
         // between them (registers of kprobes) is not used.
         .env("AYA_BPF_TARGET_ARCH", "x86_64")
+        // The workspace's release profile is for size; this side is for speed.
+        .env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "3")
         .env("CARGO_ENCODED_RUSTFLAGS", flags(toolchain, linker)?);
     for variable in [
         "RUSTFLAGS",
