@@ -1,7 +1,7 @@
 //! An array map of 64-bit cells, mapped into this process piece by piece.
 //!
 //! The kernel counts every page of a mapped map as this process's memory, touched or not. So a piece (one slot's cells)
-//! is mapped when it is first looked at, and a table with room for 64 addresses costs what the addresses seen need.
+//! is mapped when it is needed: for good where single cells are read again and again, else only while it is copied.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -91,26 +91,22 @@ impl MappedCells {
         })
     }
 
-    /// Maps a piece, if that was not done before: once this succeeded, its cells can be read.
+    /// Maps a piece for good, if that was not done before: once this succeeded, its cells can be read.
     pub(super) fn ensure(&self, piece: u32) -> io::Result<()> {
         self.cells(piece).map(|_| ())
     }
 
     fn cells(&self, piece: u32) -> io::Result<&[AtomicU64]> {
-        let cell = self
-            .pieces
-            .get(piece as usize)
-            .ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "the map has no such piece"))?;
-        let length = self.length as usize;
-        let mapped = if let Some(mapped) = cell.get() {
+        let kept = self.kept(piece)?;
+        let mapped = if let Some(mapped) = kept.get() {
             mapped
         } else {
-            let fresh = Piece::map(self.fd.as_fd(), piece as usize * length, length)?;
+            let fresh = self.map(piece)?;
             // Whoever came second unmaps its own again.
-            cell.get_or_init(|| fresh)
+            kept.get_or_init(|| fresh)
         };
         let cells = mapped.cells();
-        Ok(cells.get(..length).unwrap_or(cells))
+        Ok(cells.get(..self.length as usize).unwrap_or(cells))
     }
 
     fn cell(&self, cell: u32) -> Option<&AtomicU64> {
@@ -131,12 +127,31 @@ impl MappedCells {
         }
     }
 
-    /// Copies a whole piece; nothing beyond the end, or where [`MappedCells::ensure`] fails.
-    pub(super) fn copy(&self, piece: u32) -> Vec<u64> {
-        self.cells(piece)
-            .unwrap_or_default()
-            .iter()
-            .map(|cell| cell.load(Ordering::Relaxed))
-            .collect()
+    /// Copies a whole piece. One that is not kept mapped is mapped for just as long as that takes.
+    pub(super) fn copy(&self, piece: u32) -> io::Result<Vec<u64>> {
+        if self.kept(piece)?.get().is_some() {
+            return Ok(loaded(self.cells(piece)?));
+        }
+        let mapped = self.map(piece)?;
+        let cells = mapped.cells();
+        Ok(loaded(cells.get(..self.length as usize).unwrap_or(cells)))
     }
+
+    fn kept(&self, piece: u32) -> io::Result<&OnceLock<Piece>> {
+        self.pieces
+            .get(piece as usize)
+            .ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "the map has no such piece"))
+    }
+
+    fn map(&self, piece: u32) -> io::Result<Piece> {
+        let length = self.length as usize;
+        Piece::map(self.fd.as_fd(), piece as usize * length, length)
+    }
+}
+
+fn loaded(cells: &[AtomicU64]) -> Vec<u64> {
+    cells
+        .iter()
+        .map(|cell| cell.load(Ordering::Relaxed))
+        .collect()
 }

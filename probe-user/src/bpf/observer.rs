@@ -174,10 +174,11 @@ impl Observer {
         self.own.clone()
     }
 
-    /// A copy of a slot's counts.
+    /// A copy of the counts of a slot that [`Observer::new_slot`] gave.
     #[must_use]
     pub fn read_slot(&self, slot: u32) -> SlotCounts {
-        SlotCounts::new(self.cells.copy(slot))
+        // Such a slot was mapped for good, so there is nothing left that can fail.
+        SlotCounts::new(self.cells.copy(slot).unwrap_or_default())
     }
 
     /// Everything seen so far on watched ports, one entry per remote address (client side) or role (server side), plus
@@ -203,15 +204,13 @@ impl Observer {
         for entry in &self.slots {
             let (key, slot) = entry.map_err(slots_error)?;
             if let Some(endpoint) = endpoint_of(&key) {
-                self.map_slot(slot)?;
-                visit(endpoint, self.read_slot(slot));
+                visit(endpoint, self.copy_slot(slot)?);
             }
         }
         for role in Role::ALL {
             for side in [Side::Client, Side::Server] {
                 let slot = fixed_slot(role as u8, side);
-                self.map_slot(slot)?;
-                let counts = self.read_slot(slot);
+                let counts = self.copy_slot(slot)?;
                 if counts.counter(Counter::Opened) + counts.counter(Counter::Adopted) > 0 {
                     let endpoint = Endpoint {
                         role,
@@ -226,12 +225,12 @@ impl Observer {
         Ok(())
     }
 
-    /// Makes a slot's counts readable.
-    fn map_slot(&self, slot: u32) -> Result<(), ReadError> {
-        self.cells.ensure(slot).map_err(|error| ReadError {
-            what: "map an address's counts",
+    fn copy_slot(&self, slot: u32) -> Result<SlotCounts, ReadError> {
+        let cells = self.cells.copy(slot).map_err(|error| ReadError {
+            what: "read an address's counts",
             error,
-        })
+        })?;
+        Ok(SlotCounts::new(cells))
     }
 
     /// Begins the next report interval: the per-connection minimum (`Measure::SegmentMin`) starts anew.
