@@ -108,7 +108,7 @@ fn shows_the_hop_where_the_time_goes_and_leaves_nothing() -> Result<()> {
         let own = finished
             .report()?
             .target(target)?
-            .number("/probe/attempts")?;
+            .number("/connections/established")?;
         let connections = trace["connections"].as_u64().context("no count")?;
         let serving = settled(&lab, served["PassiveOpens"] + connections + own)?;
         let after = counters(&lab.client)?;
