@@ -119,8 +119,8 @@ fn shows_the_hop_where_the_time_goes_and_leaves_nothing() -> Result<()> {
         assert_eq!(after["RetransSegs"], before["RetransSegs"]);
         let accepted = serving["PassiveOpens"] - served["PassiveOpens"];
         assert_eq!(accepted - own, connections, "{trace}");
-        // Each was closed in order: no RST from here, and none half open there.
-        assert_eq!(after["OutRsts"], before["OutRsts"]);
+        // Each was closed in order: no RST from here (that trial may end by one), and none half open there.
+        assert!(after["OutRsts"] - before["OutRsts"] <= to_itself);
         assert_eq!(serving["AttemptFails"], served["AttemptFails"]);
         assert_eq!(serving["EstabResets"], served["EstabResets"]);
     }
