@@ -145,11 +145,12 @@ impl Running {
     /// # Errors
     /// When it takes longer than a minute (it is killed then), or wrote JSON that is none of the schema.
     pub fn wait(mut self) -> Result<Finished> {
+        let waiting = Instant::now();
         let status = loop {
             if let Some(status) = self.process.try_wait()? {
                 break status;
             }
-            if self.started.elapsed() > PATIENCE {
+            if waiting.elapsed() > PATIENCE {
                 let _ = self.process.kill();
                 let _ = self.process.wait();
                 bail!(
