@@ -105,10 +105,9 @@ fn shows_the_hop_where_the_time_goes_and_leaves_nothing() -> Result<()> {
 
         // It says what it sent, and sent no more: one SYN each, beside the probe's own connections, of which there are
         // more while the median is undecided.
-        let own = finished
-            .report()?
-            .target(target)?
-            .number("/connections/established")?;
+        let report = finished.report()?;
+        let probed = report.target(target)?;
+        let own = probed.number("/connections/established")?;
         let connections = trace["connections"].as_u64().context("no count")?;
         let serving = settled(&lab, served["PassiveOpens"] + connections + own)?;
         let after = counters(&lab.client)?;
@@ -116,6 +115,9 @@ fn shows_the_hop_where_the_time_goes_and_leaves_nothing() -> Result<()> {
         let to_itself = after["PassiveOpens"] - before["PassiveOpens"];
         let sent = after["ActiveOpens"] - before["ActiveOpens"] - to_itself;
         assert_eq!(Some(sent - own), trace["syns"].as_u64(), "{trace}");
+        // What was sent again is in the report as the probe's own: no SYN of the trace was.
+        let again = after["TCPSynRetrans"] - before["TCPSynRetrans"];
+        assert_eq!(again, probed.number("/syn_retransmits")?);
         let accepted = serving["PassiveOpens"] - served["PassiveOpens"];
         assert_eq!(accepted - own, connections, "{trace}");
         // Each was closed in order: no RST from here (that trial may end by one), and none half open there.
