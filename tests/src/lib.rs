@@ -6,6 +6,7 @@
 //! left behind is removed by the next one that starts.
 
 pub mod apiserver;
+pub mod attempts;
 pub mod bpf;
 pub mod capture;
 pub mod etcd;
@@ -22,6 +23,7 @@ pub mod segment;
 mod turn;
 mod unique;
 
+pub use attempts::{attempts, on_time};
 pub use capture::Capture;
 pub use lab::Lab;
 pub use link::{Impairment, Link, NodeId};

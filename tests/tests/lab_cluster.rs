@@ -7,11 +7,12 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use joinprobe_lab::apiserver::Answer;
+use joinprobe_lab::capture::Flow;
 use joinprobe_lab::etcd::{CLIENT_PORT, PEER_PORT};
 use joinprobe_lab::lab::{APISERVER_PORT, Node};
 use joinprobe_lab::link::DEVICE;
 use joinprobe_lab::pki::{Authority, Pair};
-use joinprobe_lab::{Capture, Lab, take_turn};
+use joinprobe_lab::{Capture, Lab, attempts, on_time, take_turn};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
@@ -68,32 +69,34 @@ fn a_cluster_of_three_behind_ten_milliseconds() -> Result<()> {
     println!("up after {:?}", started.elapsed());
     lab.set_rtt(Duration::from_millis(10));
 
-    let capture = Capture::start(&lab.joiner.namespace, DEVICE)?;
-    for node in &lab.member_nodes {
-        for to in [node.at(CLIENT_PORT), node.at_v6(CLIENT_PORT)] {
-            let mut stream = connect(
-                &lab.joiner,
-                to,
-                &lab.pki.etcd,
-                Some(&lab.pki.healthcheck_client),
-            )?;
-            let (status, body) = get(&mut stream, "/health")?;
-            assert_eq!(
-                (status.as_str(), body.trim()),
-                ("HTTP/1.1 200 OK", r#"{"health":"true"}"#)
-            );
+    attempts(3, || {
+        let capture = Capture::start(&lab.joiner.namespace, DEVICE)?;
+        for node in &lab.member_nodes {
+            for to in [node.at(CLIENT_PORT), node.at_v6(CLIENT_PORT)] {
+                let mut stream = connect(
+                    &lab.joiner,
+                    to,
+                    &lab.pki.etcd,
+                    Some(&lab.pki.healthcheck_client),
+                )?;
+                let (status, body) = get(&mut stream, "/health")?;
+                assert_eq!(
+                    (status.as_str(), body.trim()),
+                    ("HTTP/1.1 200 OK", r#"{"health":"true"}"#)
+                );
+            }
         }
-    }
-    let recording = capture.stop()?;
-    let flows = recording.flows();
-    assert_eq!(flows.len(), 6);
-    for flow in &flows {
-        let rtt = flow.handshake_rtt().context("no handshake")?;
-        assert!(
-            (Duration::from_millis(10)..Duration::from_millis(12)).contains(&rtt),
-            "{rtt:?}"
-        );
-    }
+        let recording = capture.stop()?;
+        let flows = recording.flows();
+        assert_eq!(flows.len(), 6);
+        let mut rtts: Vec<Duration> = flows.iter().filter_map(Flow::handshake_rtt).collect();
+        rtts.sort();
+        let least = rtts.first().context("no handshake")?;
+        assert!(*least >= Duration::from_millis(10), "{rtts:?}");
+        // The link is a process: it may be held up with one packet or another.
+        let median = rtts[rtts.len() / 2];
+        on_time(median < Duration::from_millis(12), || format!("{rtts:?}"))
+    })?;
 
     let before = lab.etcd.metrics()?;
     assert!(
