@@ -14,6 +14,7 @@ use joinprobe_lab::{Impairment, Pair, take_turn};
 use probe_common::endpoint::{Role, Side};
 use probe_user::bpf::{Observer, ObserverConfig};
 use probe_user::measure::SlotCounts;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SendFlags, SocketFlags, SocketType};
 
@@ -228,8 +229,13 @@ fn fast_open_is_measured_on_both_sides() -> Result<()> {
             for _ in 0..TIMES {
                 let socket = rustix::net::socket(AddressFamily::INET, SocketType::STREAM, None)?;
                 rustix::net::sendto(&socket, b"early", FASTOPEN, &to)?;
-                // Data went with the SYN; closing waits for the answer.
-                sleep(3 * RTT);
+                // Data went with the SYN; only once it is answered may more be sent.
+                let mut answered = [PollFd::new(&socket, PollFlags::OUT)];
+                let patience = Timespec {
+                    tv_sec: 10,
+                    tv_nsec: 0,
+                };
+                ensure!(poll(&mut answered, Some(&patience))? == 1, "no answer");
                 drop(TcpStream::from(socket));
             }
             anyhow::Ok(())

@@ -9,7 +9,7 @@ use anyhow::Result;
 use joinprobe_lab::capture::{Flow, SentSegment, Side};
 use joinprobe_lab::link::DropRule;
 use joinprobe_lab::pair::ECHO_PORT;
-use joinprobe_lab::{Impairment, NodeId, Pair, take_turn};
+use joinprobe_lab::{Impairment, NodeId, Pair, attempts, on_time, take_turn};
 
 const CLIENT: NodeId = Pair::CLIENT;
 const SERVER: NodeId = Pair::SERVER;
@@ -41,27 +41,29 @@ fn rtt_is_what_was_asked_for() -> Result<()> {
     ] {
         pair.link
             .set_both(CLIENT, SERVER, Impairment::half_of_rtt(rtt));
-        let (recording, ()) = pair.captured(|| {
-            for to in [v4(&pair), v6(&pair)].repeat(10) {
-                drop(pair.connect(to)?);
-            }
-            Ok(())
+        attempts(3, || {
+            let (recording, ()) = pair.captured(|| {
+                for to in [v4(&pair), v6(&pair)].repeat(10) {
+                    drop(pair.connect(to)?);
+                }
+                Ok(())
+            })?;
+            let flows = recording.flows();
+            assert_eq!(flows.len(), 20);
+            let rtts: Vec<Duration> = flows.iter().filter_map(Flow::handshake_rtt).collect();
+            let answered = format!("{} SYNs were answered at once", rtts.len());
+            on_time(rtts.len() == 20, || answered)?;
+            let (least, middle) = (rtts.iter().min().copied().unwrap_or_default(), median(rtts));
+            let stats = pair.link.stats();
+            println!(
+                "asked {rtt:?}: least {least:?}, median {middle:?}, late by {:?} in the mean",
+                stats.late_mean()
+            );
+            assert!(least >= rtt, "{least:?} is faster than {rtt:?}");
+            on_time(middle < rtt + Duration::from_millis(1), || {
+                format!("{middle:?} for {rtt:?}")
+            })
         })?;
-        let flows = recording.flows();
-        assert_eq!(flows.len(), 20);
-        let rtts: Vec<Duration> = flows.iter().filter_map(Flow::handshake_rtt).collect();
-        assert_eq!(rtts.len(), 20, "no SYN was lost");
-        let (least, middle) = (rtts.iter().min().copied().unwrap_or_default(), median(rtts));
-        let stats = pair.link.stats();
-        println!(
-            "asked {rtt:?}: least {least:?}, median {middle:?}, late by {:?} in the mean",
-            stats.late_mean()
-        );
-        assert!(least >= rtt, "{least:?} is faster than {rtt:?}");
-        assert!(
-            middle < rtt + Duration::from_millis(1),
-            "{middle:?} for {rtt:?}"
-        );
     }
     Ok(())
 }
@@ -101,34 +103,32 @@ fn chosen_data_segments_are_retransmitted() -> Result<()> {
         SERVER,
         Impairment::half_of_rtt(Duration::from_millis(4)),
     );
-    pair.link.drop_segments(DropRule::data_to(PORT, 3..=3));
-    let (recording, ()) = pair.captured(|| {
-        let mut stream = pair.connect(v4(&pair))?;
-        let mut answer = [0; 1];
-        for _ in 0..5 {
-            stream.write_all(b"x")?;
-            stream.read_exact(&mut answer)?;
-        }
-        Ok(())
-    })?;
-    let flows = recording.flows();
-    let copies: Vec<usize> = flows[0]
-        .sent_by(Side::Client)
-        .iter()
-        .map(|piece| piece.sent.len())
-        .collect();
-    // SYN, five bytes, and the FIN, which may not have been sent yet.
-    assert_eq!(copies[..6], [1, 1, 1, 2, 1, 1]);
-    let rtts: Vec<Duration> = flows[0]
-        .sent_by(Side::Client)
-        .iter()
-        .filter_map(SentSegment::rtt)
-        .collect();
-    assert!(
-        rtts.iter().all(|rtt| *rtt >= Duration::from_millis(4)),
-        "{rtts:?}"
-    );
-    Ok(())
+    attempts(3, || {
+        pair.link.clear_rules();
+        pair.link.drop_segments(DropRule::data_to(PORT, 3..=3));
+        let dropped = pair.link.stats().dropped_by_rule;
+        let (recording, ()) = pair.captured(|| {
+            let mut stream = pair.connect(v4(&pair))?;
+            let mut answer = [0; 1];
+            for _ in 0..5 {
+                stream.write_all(b"x")?;
+                stream.read_exact(&mut answer)?;
+            }
+            Ok(())
+        })?;
+        assert_eq!(pair.link.stats().dropped_by_rule, dropped + 1);
+        let flows = recording.flows();
+        let pieces = flows[0].sent_by(Side::Client);
+        let rtts: Vec<Duration> = pieces.iter().filter_map(SentSegment::rtt).collect();
+        assert!(
+            rtts.iter().all(|rtt| *rtt >= Duration::from_millis(4)),
+            "{rtts:?}"
+        );
+        let copies: Vec<usize> = pieces.iter().map(|piece| piece.sent.len()).collect();
+        assert!(copies[3] >= 2, "{copies:?}");
+        // SYN, five bytes, and the FIN, which may not have been sent yet. What is acknowledged late is sent again too.
+        on_time(copies[..6] == [1, 1, 1, 2, 1, 1], || format!("{copies:?}"))
+    })
 }
 
 #[test]

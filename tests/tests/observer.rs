@@ -28,7 +28,7 @@ fn counts_every_connection_once_per_side() -> Result<()> {
         })?;
         connect("127.0.0.1:2379", 20)?;
         connect("[::1]:2380", 10)?;
-        let endpoints = observer.endpoints()?;
+        let endpoints = closed(&observer, 60)?;
         ensure!(endpoints.len() == 4, "{endpoints:?}");
         for (role, remote, times) in [
             (Role::EtcdClient, "127.0.0.1:2379", 20),
@@ -115,12 +115,31 @@ fn send(client: &mut TcpStream, server: &mut TcpStream) -> Result<()> {
     server.read_exact(&mut chunk)?;
     let start = Instant::now();
     while unsent_and_unacked(client.as_fd())? > 0 {
-        ensure!(start.elapsed() < Duration::from_secs(5), "not acknowledged");
+        ensure!(
+            start.elapsed() < Duration::from_secs(20),
+            "not acknowledged"
+        );
         sleep(Duration::from_millis(1));
     }
     // A chunk that follows at once would share its acknowledgement.
     sleep(Duration::from_millis(20));
     Ok(())
+}
+
+/// The endpoints, once so many ends of connections are counted as closed: the kernel may take up a FIN later.
+fn closed(observer: &Observer, ends: u64) -> Result<Vec<(Endpoint, SlotCounts)>> {
+    let start = Instant::now();
+    loop {
+        let endpoints = observer.endpoints()?;
+        let closed: u64 = endpoints
+            .iter()
+            .map(|(_, counts)| counts.counters().closed)
+            .sum();
+        if closed >= ends || start.elapsed() > Duration::from_secs(10) {
+            return Ok(endpoints);
+        }
+        sleep(Duration::from_millis(10));
+    }
 }
 
 fn connect(address: &str, times: u32) -> Result<()> {

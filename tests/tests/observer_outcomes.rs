@@ -18,6 +18,8 @@ use probe_user::measure::{Counters, SlotCounts};
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
 
 const PORT: u16 = 2379;
+/// For what comes at once on a machine that is not busy.
+const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Two namespaces on a link, an observer in the first one.
 struct Pair {
@@ -137,16 +139,15 @@ fn what_a_router_cannot_reach_is_unreachable() -> Result<()> {
         pair.client
             .ip(&format!("route add {beyond} dev {DEVICE}"))?;
         pair.server.ip(&format!("route add unreachable {beyond}"))?;
-        let start = Instant::now();
         assert!(pair.connect(address)?.is_err());
-        // By the router's answer, and not for want of one.
-        ensure!(start.elapsed() < Duration::from_millis(900));
         let counters = pair.counters(address)?;
         assert_eq!(
             (counters.opened, counters.unreachable, counters.timed_out),
             (1, 1, 0),
             "{counters:?}"
         );
+        // By the router's answer, and not for want of one: no SYN was sent again.
+        assert_eq!(counters.syn_retransmits, 0, "{counters:?}");
     }
     Ok(())
 }
@@ -177,7 +178,7 @@ fn an_abandoned_attempt_tells_how_long_and_how_often() -> Result<()> {
             sleep(Duration::from_millis(1500));
             drop(socket);
             let longest = start.elapsed();
-            let event = tokio::time::timeout(Duration::from_secs(5), events.next()).await??;
+            let event = tokio::time::timeout(PATIENCE, events.next()).await??;
             assert_eq!(event.kind, EventKind::Failed as u8);
             assert_eq!(u32::from(event.outcome), Counter::Abandoned as u32);
             assert_eq!(event.syn_retransmits, 1);
@@ -211,7 +212,8 @@ fn a_lost_syn_costs_connect_time_and_no_handshake_sample() -> Result<()> {
         assert_eq!(distributions.handshake.len(), 1);
         assert_eq!(distributions.connect.len(), 2);
         let slowest = distributions.connect.max();
-        assert!((990_000..1_500_000).contains(&slowest), "{slowest} us");
+        // A second SYN would have left after two seconds at the earliest.
+        assert!((990_000..2_000_000).contains(&slowest), "{slowest} us");
     }
     Ok(())
 }
@@ -303,7 +305,7 @@ fn retransmitted(namespace: &Namespace, stream: &TcpStream) -> Result<u64> {
 fn wait_for(condition: impl Fn() -> Result<bool>) -> Result<()> {
     let start = Instant::now();
     while !condition()? {
-        ensure!(start.elapsed() < Duration::from_secs(5), "it never came");
+        ensure!(start.elapsed() < PATIENCE, "it never came");
         sleep(Duration::from_millis(10));
     }
     Ok(())

@@ -10,6 +10,7 @@ use joinprobe_lab::capture::Flow;
 use joinprobe_lab::etcd::CLIENT_PORT;
 use joinprobe_lab::lab::APISERVER_PORT;
 use joinprobe_lab::link::DEVICE;
+use joinprobe_lab::report::Target;
 use joinprobe_lab::{Capture, Impairment, Lab, attempts, on_time, take_turn};
 
 const PROGRAMS: &[&str] = &["joinprobe", "etcd", "tcpdump"];
@@ -71,6 +72,17 @@ fn micros(time: Duration) -> Result<u64> {
     Ok(u64::try_from(time.as_micros())?)
 }
 
+/// What a target 10 ms away shows. The link is never early; it may be late, and a sample be lost for that.
+fn ten_milliseconds(target: Target<'_>) -> Result<()> {
+    for measure in ["/handshake/p50_us", "/path/p50_us"] {
+        let value = target.number(measure)?;
+        assert!(value >= 9_900, "{measure}: {target:?}");
+        on_time(value <= 12_000, || format!("{measure} is {value} us"))?;
+    }
+    let count = target.number("/path/count")?;
+    on_time(count >= 14, || format!("{count} samples"))
+}
+
 #[test]
 fn ten_milliseconds_are_ten_milliseconds() -> Result<()> {
     let Some(_turn) = take_turn(PROGRAMS)? else {
@@ -79,27 +91,16 @@ fn ten_milliseconds_are_ten_milliseconds() -> Result<()> {
     let lab = Lab::builder()
         .shape(Impairment::half_of_rtt(Duration::from_millis(10)))
         .start()?;
-    let mut best = u64::MAX;
-    for _ in 0..3 {
+    attempts(5, || {
         let run = lab.run_joinprobe(json_args(&lab))?;
         assert_eq!(run.code, Some(0), "{run:?}");
         let report = run.report()?;
         assert_eq!(report.text("/etcd_probe/result"), "ok");
-        let mut worst = 0;
         for address in targets(&lab) {
-            let target = report.target(address)?;
-            assert!(target.number("/path/count")? >= 14, "{target:?}");
-            for measure in ["/handshake/p50_us", "/path/p50_us"] {
-                let value = target.number(measure)?;
-                assert!(value >= 9_500, "{address} {measure}: {value}");
-                worst = worst.max(value);
-            }
+            ten_milliseconds(report.target(address)?)?;
         }
-        best = best.min(worst);
-    }
-    // The machine is shared: a single run may have been held up.
-    assert!(best <= 12_000, "the best of three runs shows {best} us");
-    Ok(())
+        Ok(())
+    })
 }
 
 #[test]
@@ -141,21 +142,18 @@ fn ipv6_is_measured_like_ipv4() -> Result<()> {
             *word = node.at_v6(address.port()).to_string().into();
         }
     }
-    let run = lab.run_joinprobe(args)?;
-    assert_eq!(run.code, Some(0), "{run:?}");
-    let report = run.report()?;
-    assert_eq!(report.text("/etcd_probe/result"), "ok");
-    for node in &lab.member_nodes {
-        let target = report.target(node.at_v6(CLIENT_PORT))?;
-        assert_eq!(target.number("/handshake/count")?, 1, "{target:?}");
-        for measure in ["/handshake/p50_us", "/path/p50_us"] {
-            assert!(
-                (9_500..20_000).contains(&target.number(measure)?),
-                "{target:?}"
-            );
+    attempts(5, || {
+        let run = lab.run_joinprobe(args.clone())?;
+        assert_eq!(run.code, Some(0), "{run:?}");
+        let report = run.report()?;
+        assert_eq!(report.text("/etcd_probe/result"), "ok");
+        for node in &lab.member_nodes {
+            let target = report.target(node.at_v6(CLIENT_PORT))?;
+            assert_eq!(target.number("/handshake/count")?, 1, "{target:?}");
+            ten_milliseconds(target)?;
         }
-    }
-    Ok(())
+        Ok(())
+    })
 }
 
 #[test]
@@ -166,8 +164,7 @@ fn time_to_verdict_and_memory() -> Result<()> {
     let lab = Lab::builder()
         .shape(Impairment::half_of_rtt(Duration::from_millis(10)))
         .start()?;
-    let mut best = Duration::MAX;
-    for _ in 0..3 {
+    attempts(5, || {
         let run = lab.run_joinprobe(json_args(&lab))?;
         let report = run.report()?;
         let (rss, peak) = (
@@ -180,8 +177,8 @@ fn time_to_verdict_and_memory() -> Result<()> {
         );
         assert!(rss < 20_000_000, "{rss} bytes after attaching");
         assert!(peak >= rss);
-        best = best.min(run.elapsed);
-    }
-    assert!(best < Duration::from_millis(1200), "{best:?}");
-    Ok(())
+        on_time(run.elapsed < Duration::from_millis(1200), || {
+            format!("{:?}", run.elapsed)
+        })
+    })
 }

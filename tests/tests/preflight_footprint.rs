@@ -8,7 +8,7 @@ use joinprobe_lab::capture::Side;
 use joinprobe_lab::etcd::{CLIENT_PORT, Metrics};
 use joinprobe_lab::lab::APISERVER_PORT;
 use joinprobe_lab::link::DEVICE;
-use joinprobe_lab::{Capture, Impairment, Lab, take_turn};
+use joinprobe_lab::{Capture, Impairment, Lab, attempts, on_time, take_turn};
 
 /// Calls per method over all members.
 fn calls(metrics: &[Metrics]) -> BTreeMap<String, u64> {
@@ -31,6 +31,10 @@ fn one_syn_per_target_no_reset_and_one_read() -> Result<()> {
     let lab = Lab::builder()
         .shape(Impairment::half_of_rtt(Duration::from_millis(10)))
         .start()?;
+    attempts(3, || one_preflight(&lab))
+}
+
+fn one_preflight(lab: &Lab) -> Result<()> {
     let before = lab.etcd.metrics()?;
     let asked_before = lab.apiserver.requests().len();
     let capture = Capture::start(&lab.joiner.namespace, DEVICE)?;
@@ -49,9 +53,10 @@ fn one_syn_per_target_no_reset_and_one_read() -> Result<()> {
     for target in members.chain([lab.apiserver_node.at(APISERVER_PORT)]) {
         let flows = recording.flows_to(target);
         assert_eq!(flows.len(), 1, "{target}");
-        assert_eq!(flows[0].syns(), 1, "{target}");
         assert_eq!(flows[0].resets_by(Side::Client), 0, "{target}");
-        assert_eq!(flows[0].fins_by(Side::Client), 1, "{target}");
+        // Either may be sent again where its answer is late.
+        let once = (flows[0].syns(), flows[0].fins_by(Side::Client));
+        on_time(once == (1, 1), || format!("{target}: {once:?}"))?;
     }
 
     let mut expected = calls(&before);
@@ -69,7 +74,11 @@ fn one_syn_per_target_no_reset_and_one_read() -> Result<()> {
             .map(|(a, b)| b.unwrap_or(0) - a.unwrap_or(0))
             .collect::<Vec<_>>()
     };
-    assert_eq!(grown(&before, &after), grown(&after, &idle));
+    // A cluster that is held up elects another leader.
+    let (with, without) = (grown(&before, &after), grown(&after, &idle));
+    on_time(with == without, || {
+        format!("{with:?} proposals, {without:?} when idle")
+    })?;
 
     let asked: Vec<_> = lab.apiserver.requests().split_off(asked_before);
     let asked: Vec<(&str, &str, bool)> = asked

@@ -5,7 +5,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use joinprobe_lab::etcd::{CLIENT_PORT, Disk, WriteLoad};
 use joinprobe_lab::report::Report;
-use joinprobe_lab::{Lab, take_turn};
+use joinprobe_lab::{Lab, attempts, on_time, take_turn};
 use serde_json::Value;
 
 /// Every finding with this id, of all targets.
@@ -82,17 +82,20 @@ fn a_slow_link_before_fast_disks_is_the_network() -> Result<()> {
     let lab = Lab::builder().start()?;
     lab.set_rtt(Duration::from_millis(130));
     let writers = load(&lab)?;
-    let (code, report) = preflight(&lab)?;
+    let judged = attempts(3, || {
+        let (code, report) = preflight(&lab)?;
+        assert_eq!(code, Some(3));
+        for median in findings(&report, "etcd-path-rtt-median") {
+            assert_eq!(median["state"], "fail", "{median}");
+        }
+        let server = findings(&report, "etcd-server-time");
+        let server = server.first().context("server time is missing")?;
+        println!("{}", server["text"]);
+        // The disks are the machine's own, and others write to them.
+        on_time(server["state"] == "pass", || server.to_string())
+    });
     for writer in writers {
         assert!(writer.stop()? > 0, "nothing was written");
     }
-    assert_eq!(code, Some(3));
-    for median in findings(&report, "etcd-path-rtt-median") {
-        assert_eq!(median["state"], "fail", "{median}");
-    }
-    let server = findings(&report, "etcd-server-time");
-    let server = server.first().context("server time is missing")?;
-    println!("{}", server["text"]);
-    assert_eq!(server["state"], "pass", "{server}");
-    Ok(())
+    judged
 }

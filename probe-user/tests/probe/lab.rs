@@ -10,7 +10,7 @@ use joinprobe_lab::etcd::{CLIENT_PORT, PEER_PORT};
 use joinprobe_lab::lab::APISERVER_PORT;
 use joinprobe_lab::link::DEVICE;
 use joinprobe_lab::pki::Validity;
-use joinprobe_lab::{Capture, Lab, take_turn};
+use joinprobe_lab::{Capture, Lab, attempts, on_time, take_turn};
 use probe_user::probe::{
     ClientCertificate, EtcdRead, Extent, NoMarker, Pacing, ProbeContext, ProbeReport, TlsState,
     probe,
@@ -73,15 +73,16 @@ fn check_flow<'a>(recording: &'a Recording, target: &Target) -> Result<Flow<'a>>
     let mut flows = recording.flows_to(address);
     assert_eq!(flows.len(), 1, "connections to {address}");
     let flow = flows.remove(0);
-    assert_eq!(flow.syns(), 1, "{address}");
     assert_eq!(flow.resets_by(Side::Client), 0, "{address}");
     assert_eq!(flow.resets_by(Side::Server), 0, "{address}");
-    assert_eq!(flow.fins_by(Side::Client), 1, "{address}");
+    // Either may be sent again where its answer is late.
+    let once = (flow.syns(), flow.fins_by(Side::Client));
+    on_time(once == (1, 1), || format!("{address}: {once:?}"))?;
     Ok(flow)
 }
 
 /// The paced part: 16 pieces, each at least 20 ms after the one before and after its acknowledgement.
-fn check_pacing(flow: &Flow<'_>, rtt: Duration) {
+fn check_pacing(flow: &Flow<'_>, rtt: Duration) -> Result<()> {
     let pieces = flow.sent_by(Side::Client);
     // The SYN comes first.
     let paced = &pieces[1..=16];
@@ -90,9 +91,21 @@ fn check_pacing(flow: &Flow<'_>, rtt: Duration) {
         let gap = after.sent[0].saturating_sub(before.sent[0]);
         assert!(gap >= Duration::from_millis(19), "{gap:?}");
         assert!(before.acknowledged.is_some_and(|at| at <= after.sent[0]));
-        let measured = before.rtt().unwrap_or_default();
-        assert!(measured >= rtt && measured < 2 * rtt, "{measured:?}");
+        let measured = before.rtt();
+        assert!(
+            measured.is_none_or(|measured| measured >= rtt),
+            "{measured:?}"
+        );
+        late(measured, 2 * rtt)?;
     }
+    Ok(())
+}
+
+/// Holds what was measured to less than this; nothing was where it was sent again.
+fn late(measured: Option<Duration>, limit: Duration) -> Result<()> {
+    on_time(measured.is_some_and(|measured| measured < limit), || {
+        format!("{measured:?} of {limit:?}")
+    })
 }
 
 #[test]
@@ -122,22 +135,30 @@ fn one_connection_one_read_no_trace() -> Result<()> {
         api,
     ));
 
-    let before = metrics(&lab)?;
+    attempts(3, || one_probe_each(&lab, &targets, rtt))
+}
+
+fn one_probe_each(lab: &Lab, targets: &[(Target, ClientTls)], rtt: Duration) -> Result<()> {
+    let before = metrics(lab)?;
+    let asked_before = lab.apiserver.requests().len();
     let capture = Capture::start(&lab.joiner.namespace, DEVICE)?;
-    let reports = probe_all(&lab, &targets)?;
+    let reports = probe_all(lab, targets)?;
     let recording = capture.stop()?;
-    let after = metrics(&lab)?;
+    let after = metrics(lab)?;
+    assert_eq!(after.ranges - before.ranges, 1);
+    assert_eq!(after.others, before.others);
+    assert_eq!(after.revision, before.revision);
 
     for ((target, _), report) in targets.iter().zip(&reports) {
         assert_eq!(report.failure, None, "{target}");
         assert_eq!(report.tls, TlsState::Verified, "{target}");
         assert_eq!(report.chunks, 16, "{target}");
         let flow = check_flow(&recording, target)?;
-        check_pacing(&flow, rtt);
-        let tcp = report.stages.tcp.context("tcp")?;
-        assert!(tcp >= rtt && tcp < 2 * rtt, "{tcp:?}");
-        let handshake = report.stages.tls.context("tls")?;
-        assert!(handshake >= rtt && handshake < 10 * rtt, "{handshake:?}");
+        check_pacing(&flow, rtt)?;
+        let (tcp, handshake) = (report.stages.tcp, report.stages.tls);
+        assert!(tcp >= Some(rtt) && handshake >= Some(rtt), "{report:?}");
+        late(tcp, 2 * rtt)?;
+        late(handshake, 10 * rtt)?;
     }
     let answers: Vec<_> = reports
         .iter()
@@ -151,22 +172,19 @@ fn one_connection_one_read_no_trace() -> Result<()> {
         .iter()
         .find(|report| report.etcd.is_some())
         .context("read")?;
-    let request = read.stages.request.context("request")?;
-    assert!(request >= rtt && request < 20 * rtt, "{request:?}");
+    let request = read.stages.request;
+    assert!(request >= Some(rtt), "{request:?}");
+    late(request, 20 * rtt)?;
     for report in &reports[..4] {
         assert_eq!(report.client_certificate, ClientCertificate::Accepted);
     }
     assert_eq!(reports[4].http_status, Some(200));
-    let requests = lab.apiserver.requests();
+    let requests = lab.apiserver.requests().split_off(asked_before);
     assert_eq!(requests.len(), 1);
     assert_eq!(
         (requests[0].path.as_str(), requests[0].authorized),
         ("/readyz", false)
     );
-
-    assert_eq!(after.ranges - before.ranges, 1);
-    assert_eq!(after.others, before.others);
-    assert_eq!(after.revision, before.revision);
     Ok(())
 }
 

@@ -13,7 +13,7 @@ mod traffic;
 use std::fmt::Write as _;
 
 use anyhow::{Context, Result};
-use joinprobe_lab::take_turn;
+use joinprobe_lab::{attempts, on_time, take_turn};
 
 use errors::Errors;
 use row::Row;
@@ -43,7 +43,9 @@ fn run(scenarios: &[Scenario], tell: impl Fn(&Row)) -> Result<Option<String>> {
         // The buckets' own width, and nothing else, comes between a sample and its quantile.
         assert!(row.quantile_error <= 0.01, "{}\n{table}", row.scenario);
         assert_eq!(row.retransmits.0, row.retransmits.1, "{}", row.scenario);
-        assert!(row.ambiguous * 10 <= row.raw.len(), "{}", row.scenario);
+        on_time(row.ambiguous * 10 <= row.raw.len(), || {
+            format!("what was late was sent again: {row}")
+        })?;
         different += row.different;
     }
     let _ = writeln!(
@@ -52,17 +54,20 @@ fn run(scenarios: &[Scenario], tell: impl Fn(&Row)) -> Result<Option<String>> {
          differ from raw ones"
     );
     assert!(different * 1000 <= rebuilt.len(), "{table}");
-    assert!(handshakes.quantile_within(0.5, 50.0), "{table}");
-    assert!(handshakes.quantile_within(0.99, 500.0), "{table}");
+    // The capture stamps a packet when it comes, TCP takes it up when the machine lets it: mostly at once.
+    on_time(handshakes.quantile_within(0.5, 50.0), || table.clone())?;
+    on_time(handshakes.quantile_within(0.99, 500.0), || table.clone())?;
     for (source, errors) in [("raw", &raw), ("reconstructed", &rebuilt)] {
-        assert!(errors.share_within(100.0) >= 0.99, "{source}: {table}");
+        on_time(errors.share_within(100.0) >= 0.99, || {
+            format!("{source}: {table}")
+        })?;
     }
     Ok(Some(table))
 }
 
 #[test]
 fn samples_agree_with_the_wire() -> Result<()> {
-    if let Some(table) = run(&selection(), |_| ())? {
+    if let Some(table) = attempts(3, || run(&selection(), |_| ()))? {
         println!("{table}");
     }
     Ok(())
@@ -71,7 +76,7 @@ fn samples_agree_with_the_wire() -> Result<()> {
 #[test]
 #[ignore = "takes a quarter of an hour; `cargo xtask test --full` runs it"]
 fn samples_agree_with_the_wire_over_the_whole_range() -> Result<()> {
-    if let Some(table) = run(&sweep(), |row| println!("{row}"))? {
+    if let Some(table) = attempts(2, || run(&sweep(), |row| println!("{row}")))? {
         println!("{table}");
     }
     Ok(())

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use joinprobe_lab::bpf::CallbackFlags;
-use joinprobe_lab::{Namespace, take_turn};
+use joinprobe_lab::{Namespace, attempts, on_time, take_turn};
 use probe_common::endpoint::{Role, Side};
 use probe_user::bpf::{Endpoint, Observer, ObserverConfig, Scope};
 use probe_user::measure::SlotCounts;
@@ -118,7 +118,13 @@ fn they_are_adopted_and_given_back() -> Result<()> {
     let Some(_turn) = take_turn(&["bpftool"])? else {
         return Ok(());
     };
+    attempts(3, adopt_and_give_back)
+}
+
+fn adopt_and_give_back() -> Result<()> {
     let namespace = Namespace::create()?;
+    // What is sent again is to be what was lost, and not what a busy machine acknowledges late: no tail loss probes.
+    namespace.sysctl("net.ipv4.tcp_early_retrans", "0")?;
     let folder = tempfile::tempdir()?;
     let flags = CallbackFlags::load(folder.path())?;
     let watched = [
@@ -163,7 +169,9 @@ fn they_are_adopted_and_given_back() -> Result<()> {
         }
     }
     for ports in later.ports()? {
-        assert_eq!(after.get(&ports), Some(&0), "{ports:?}");
+        // While another observer is attached on this host, they stay: it may need them.
+        let flags = after.get(&ports);
+        on_time(flags == Some(&0), || format!("{ports:?}: {flags:?}"))?;
     }
     Ok(())
 }

@@ -45,16 +45,22 @@ fn side(observer: &Observer, side: Side) -> Result<SlotCounts> {
     Ok(found.pop().map(|(_, counts)| counts).unwrap_or_default())
 }
 
+/// Waits until so many connections are counted as closed at one side.
+fn all_closed(observer: &Observer, one: Side, times: u64) -> Result<()> {
+    let start = Instant::now();
+    while side(observer, one)?.counters().closed < times {
+        let counters = side(observer, one)?.counters();
+        ensure!(start.elapsed() < Duration::from_secs(10), "{counters:?}");
+        sleep(Duration::from_millis(20));
+    }
+    Ok(())
+}
+
 /// Asserts that either side has counted this many connections from their beginning to their end, and one handshake of
 /// each at the client's.
 fn each_was_counted_once(observer: &Observer, times: u64) -> Result<()> {
-    let start = Instant::now();
     for one in [Side::Client, Side::Server] {
-        while side(observer, one)?.counters().closed < times {
-            let counters = side(observer, one)?.counters();
-            ensure!(start.elapsed() < Duration::from_secs(10), "{counters:?}");
-            sleep(Duration::from_millis(20));
-        }
+        all_closed(observer, one, times)?;
         let counters = side(observer, one)?.counters();
         assert_eq!(counters.opened, times, "{one:?} {counters:?}");
         assert_eq!(counters.established, times, "{one:?} {counters:?}");
@@ -242,11 +248,11 @@ fn both_ends_on_one_host_are_seen_by_their_own_observers() -> Result<()> {
         let stream = client.enter(|| TcpStream::connect("10.9.0.1:2379"))??;
         talk(stream, listener.accept()?.0)?;
     }
-    sleep(Duration::from_millis(200));
     for (observer, here, there) in [
         (&at_client, Side::Client, Side::Server),
         (&at_server, Side::Server, Side::Client),
     ] {
+        all_closed(observer, here, TIMES)?;
         assert_eq!(side(observer, here)?.counters().opened, TIMES);
         assert_eq!(side(observer, here)?.counters().closed, TIMES);
         assert!(side(observer, there)?.is_empty());

@@ -11,13 +11,14 @@ use joinprobe_lab::{Namespace, take_turn};
 use probe_common::endpoint::{Role, Side};
 use probe_common::event::{Event, EventKind};
 use probe_user::bpf::{EventStream, Observer, ObserverConfig};
+use rustix::process::Signal;
 
 use super::{ETCD, in_namespace};
 
 /// Reads events until one of this side and kind comes.
 async fn event_of(events: &mut EventStream, side: Side, kind: EventKind) -> Result<Event> {
     loop {
-        let next = tokio::time::timeout(Duration::from_secs(5), events.next());
+        let next = tokio::time::timeout(Duration::from_secs(20), events.next());
         let event = next.await.context("no such event came")??;
         if (event.side, event.kind) == (side as u8, kind as u8) {
             return Ok(event);
@@ -117,15 +118,16 @@ fn without_the_right_to_read_tasks_nobody_is_named() -> Result<()> {
     let only = "-all,+bpf,+net_admin";
     let program = binary()?;
     let words = ["--inh-caps", only, "--bounding-set", only, "--"].map(Into::into);
-    let watch = ["watch", "-o", "json", "--duration", "6s"].map(Into::into);
+    let watch = ["watch", "-o", "json"].map(Into::into);
     let words = words
         .into_iter()
         .chain([program.into_os_string()])
         .chain(watch);
-    let running = Running::start(&namespace, "setpriv".as_ref(), words)?;
-    // Attaching takes a second on a busy machine.
-    thread::sleep(Duration::from_secs(4));
+    let mut running = Running::start(&namespace, "setpriv".as_ref(), words)?;
+    running.wait_ready()?;
     namespace.enter(|| TcpStream::connect(ETCD).is_err())?;
+    running.wait_until(|running| running.printed().contains("\"kind\":\"event\""))?;
+    running.signal(Signal::TERM)?;
     let finished = running.wait()?;
     let lost: Vec<_> = finished
         .stderr

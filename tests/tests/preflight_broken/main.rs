@@ -18,7 +18,7 @@ use joinprobe_lab::{Impairment, Lab};
 
 /// `--timeout` of every run here, and how much later it may end on a loaded machine.
 const TIMEOUT: Duration = Duration::from_secs(4);
-const SLACK: Duration = Duration::from_secs(2);
+const SLACK: Duration = Duration::from_secs(4);
 
 fn lab() -> Result<Lab> {
     Lab::builder()

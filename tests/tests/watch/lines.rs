@@ -31,7 +31,7 @@ pub(crate) fn verdict(text: &str) -> Result<Value> {
 }
 
 /// All attempts of a row: those that were established and those that failed.
-pub(crate) fn attempts(row: &Value) -> u64 {
+pub(crate) fn attempted(row: &Value) -> u64 {
     let outcomes = [
         "established",
         "refused",

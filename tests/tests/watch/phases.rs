@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 use std::net::SocketAddr;
+use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 use joinprobe_lab::lab::APISERVER_PORT;
@@ -19,9 +20,6 @@ struct Replay {
     apart: bool,
     boundaries: &'static [Boundary],
 }
-
-/// What each pause gives joinprobe to read a line. kubeadm itself has more to do before it connects.
-const PAUSE: &str = "sleep 0.05";
 
 const REPLAYS: [Replay; 4] = [
     // With `-v=5` in one stream: what is logged announces phases too.
@@ -120,12 +118,16 @@ fn every_connection_lands_in_its_phase() -> Result<()> {
     let somebody = lab.apiserver_node.at(APISERVER_PORT);
     for (number, replay) in REPLAYS.iter().enumerate() {
         let script = lab.folder().join("replay");
-        std::fs::write(&script, replay.script(nobody, somebody)?)?;
         let report = lab.folder().join("report");
+        std::fs::write(&script, replay.script(nobody, somebody, &report)?)?;
+        // Of the last replay.
+        let _ = std::fs::remove_file(&report);
         let finished = lab.run_joinprobe([
             "run".into(),
             "--allow-inconclusive".into(),
             "-ojson".into(),
+            // None but those that a phase ends.
+            "--interval=1h".into(),
             "--report-file".into(),
             report.clone().into_os_string(),
             "--".into(),
@@ -170,10 +172,13 @@ fn found(verdict: &Value, nobody: SocketAddr, somebody: SocketAddr) -> Result<Ve
 }
 
 impl Replay {
-    /// Prints every line, and behind each boundary connects: each phase more often than the one before.
-    fn script(&self, nobody: SocketAddr, somebody: SocketAddr) -> Result<String> {
+    /// Prints every line, and behind each boundary connects: each phase more often than the one before. It waits until
+    /// joinprobe has read of the phase; kubeadm itself has more to do before it connects.
+    fn script(&self, nobody: SocketAddr, somebody: SocketAddr, report: &Path) -> Result<String> {
+        let report = quoted(&report.to_string_lossy());
         let mut script = format!(
-            "nobody() {{ for _ in $(seq $1); do {{ : <>/dev/tcp/{}/{}; }} 2>/dev/null; done; }}\n\
+            "begun() {{ until [ \"$(grep -cs '\"kind\":\"interval\"' {report})\" = $1 ]; do sleep 0.005; done; }}\n\
+             nobody() {{ for _ in $(seq $1); do {{ : <>/dev/tcp/{}/{}; }} 2>/dev/null; done; }}\n\
              somebody() {{ : <>/dev/tcp/{}/{}; }}\n",
             nobody.ip(),
             nobody.port(),
@@ -193,7 +198,7 @@ impl Replay {
                 .is_some_and(|((_, begin), _)| line.starts_with(begin))
                 && let Some((_, number)) = boundaries.next()
             {
-                writeln!(script, "{PAUSE}; nobody {number}; somebody")?;
+                writeln!(script, "begun {number}; nobody {number}; somebody")?;
             }
         }
         ensure!(boundaries.next().is_none(), "the log lacks a boundary");
