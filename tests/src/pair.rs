@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::Result;
 
 use crate::capture::Recording;
-use crate::link::{DEVICE, End, Impairment};
+use crate::link::{DEVICE, Impairment};
 use crate::{Capture, Link, Namespace, NodeId};
 
 /// The port on which the server sends back what it gets.
@@ -46,19 +46,7 @@ impl Pair {
         let (client, server) = (Namespace::create()?, Namespace::create()?);
         let v4: IpAddr = "10.9.0.1".parse()?;
         let v6: IpAddr = "fd00:9::1".parse()?;
-        let link = Link::start(
-            &[
-                End {
-                    namespace: &client,
-                    addresses: vec![("10.9.0.2".parse()?, 24), ("fd00:9::2".parse()?, 64)],
-                },
-                End {
-                    namespace: &server,
-                    addresses: vec![(v4, 24), (v6, 64)],
-                },
-            ],
-            1,
-        )?;
+        let link = Link::between(&client, &server, 1)?;
         for (port, serve) in [
             (ECHO_PORT, echo as fn(TcpStream)),
             (SINK_PORT, sink as fn(TcpStream)),

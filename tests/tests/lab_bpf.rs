@@ -4,7 +4,7 @@ use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 
 use anyhow::Result;
 use joinprobe_lab::bpf::{BpfObjects, Cgroup, OtherProgram, RWND_PACKETS};
-use joinprobe_lab::link::{DEVICE, End};
+use joinprobe_lab::link::DEVICE;
 use joinprobe_lab::{Capture, Link, Namespace, scratch_dir, take_turn};
 
 #[test]
@@ -14,19 +14,7 @@ fn another_program_answers_callbacks_in_its_cgroup() -> Result<()> {
     };
     let (client, server) = (Namespace::create()?, Namespace::create()?);
     let address: IpAddr = "10.9.0.1".parse()?;
-    let _link = Link::start(
-        &[
-            End {
-                namespace: &client,
-                addresses: vec![("10.9.0.2".parse()?, 24)],
-            },
-            End {
-                namespace: &server,
-                addresses: vec![(address, 24)],
-            },
-        ],
-        1,
-    )?;
+    let _link = Link::between(&client, &server, 1)?;
     let to = SocketAddr::from((address, 2379));
     let _listener = server.enter(|| TcpListener::bind(to))??;
     let folder = scratch_dir()?;

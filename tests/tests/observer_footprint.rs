@@ -12,7 +12,7 @@ use anyhow::{Context, Result, ensure};
 use joinprobe_lab::bpf::{
     Attached, BpfObjects, Cgroup, OtherProgram, RWND_PACKETS, Statistics, run_count,
 };
-use joinprobe_lab::link::{DEVICE, End};
+use joinprobe_lab::link::DEVICE;
 use joinprobe_lab::{Capture, Link, Namespace, attempts, on_time, scratch_dir, take_turn};
 use probe_common::endpoint::{Role, Side};
 use probe_user::bpf::{AttachError, Observer, ObserverConfig, unsent_and_unacked};
@@ -138,19 +138,7 @@ fn another_program_keeps_its_callbacks_and_answers() -> Result<()> {
         return Ok(());
     };
     let (client, server) = (Namespace::create()?, Namespace::create()?);
-    let _link = Link::start(
-        &[
-            End {
-                namespace: &client,
-                addresses: vec![("10.9.0.2".parse()?, 24)],
-            },
-            End {
-                namespace: &server,
-                addresses: vec![("10.9.0.1".parse()?, 24)],
-            },
-        ],
-        1,
-    )?;
+    let _link = Link::between(&client, &server, 1)?;
     let listener = server.enter(|| TcpListener::bind("10.9.0.1:2379"))??;
     let folder = scratch_dir()?;
     let other = OtherProgram::load(folder.path())?;

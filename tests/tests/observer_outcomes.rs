@@ -8,7 +8,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use joinprobe_lab::link::{DEVICE, DropRule, End};
+use joinprobe_lab::link::{DEVICE, DropRule};
 use joinprobe_lab::{Capture, Link, Namespace, NodeId, take_turn};
 use probe_common::cells::Counter;
 use probe_common::endpoint::{Role, Side};
@@ -34,19 +34,7 @@ impl Pair {
         let (client, server) = (Namespace::create()?, Namespace::create()?);
         // One retry, so that giving up takes seconds and not minutes.
         client.sysctl("net.ipv4.tcp_syn_retries", "1")?;
-        let link = Link::start(
-            &[
-                End {
-                    namespace: &client,
-                    addresses: vec![("10.9.0.2".parse()?, 24), ("fd09::2".parse()?, 64)],
-                },
-                End {
-                    namespace: &server,
-                    addresses: vec![("10.9.0.1".parse()?, 24), ("fd09::1".parse()?, 64)],
-                },
-            ],
-            1,
-        )?;
+        let link = Link::between(&client, &server, 1)?;
         let observer = client.enter(|| {
             Observer::attach(&ObserverConfig {
                 ports: vec![(PORT, Role::EtcdClient)],
@@ -85,7 +73,7 @@ impl Pair {
 }
 
 fn addresses() -> Result<[IpAddr; 2]> {
-    Ok(["10.9.0.1".parse()?, "fd09::1".parse()?])
+    Ok(["10.9.0.1".parse()?, "fd00:9::1".parse()?])
 }
 
 #[test]

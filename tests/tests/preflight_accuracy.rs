@@ -72,6 +72,26 @@ fn micros(time: Duration) -> Result<u64> {
     Ok(u64::try_from(time.as_micros())?)
 }
 
+fn ten_away() -> Result<Lab> {
+    Lab::builder()
+        .shape(Impairment::half_of_rtt(Duration::from_millis(10)))
+        .start()
+}
+
+/// Holds a preflight with these arguments to what is 10 ms away at these addresses.
+fn check_ten_away(lab: &Lab, args: &[OsString], targets: &[SocketAddr]) -> Result<()> {
+    attempts(5, || {
+        let run = lab.run_joinprobe(args.iter().cloned())?;
+        assert_eq!(run.code, Some(0), "{run:?}");
+        let report = run.report()?;
+        assert_eq!(report.text("/etcd_probe/result"), "ok");
+        for address in targets {
+            ten_milliseconds(report.target(*address)?)?;
+        }
+        Ok(())
+    })
+}
+
 /// What a target 10 ms away shows. The link is never early; it may be late, and a sample be lost for that.
 fn ten_milliseconds(target: Target<'_>) -> Result<()> {
     for measure in ["/handshake/p50_us", "/path/p50_us"] {
@@ -79,6 +99,7 @@ fn ten_milliseconds(target: Target<'_>) -> Result<()> {
         assert!(value >= 9_900, "{measure}: {target:?}");
         on_time(value <= 12_000, || format!("{measure} is {value} us"))?;
     }
+    assert_eq!(target.number("/handshake/count")?, 1, "{target:?}");
     let count = target.number("/path/count")?;
     on_time(count >= 14, || format!("{count} samples"))
 }
@@ -88,19 +109,8 @@ fn ten_milliseconds_are_ten_milliseconds() -> Result<()> {
     let Some(_turn) = take_turn(PROGRAMS)? else {
         return Ok(());
     };
-    let lab = Lab::builder()
-        .shape(Impairment::half_of_rtt(Duration::from_millis(10)))
-        .start()?;
-    attempts(5, || {
-        let run = lab.run_joinprobe(json_args(&lab))?;
-        assert_eq!(run.code, Some(0), "{run:?}");
-        let report = run.report()?;
-        assert_eq!(report.text("/etcd_probe/result"), "ok");
-        for address in targets(&lab) {
-            ten_milliseconds(report.target(address)?)?;
-        }
-        Ok(())
-    })
+    let lab = ten_away()?;
+    check_ten_away(&lab, &json_args(&lab), &targets(&lab))
 }
 
 #[test]
@@ -127,9 +137,7 @@ fn ipv6_is_measured_like_ipv4() -> Result<()> {
     let Some(_turn) = take_turn(PROGRAMS)? else {
         return Ok(());
     };
-    let lab = Lab::builder()
-        .shape(Impairment::half_of_rtt(Duration::from_millis(10)))
-        .start()?;
+    let lab = ten_away()?;
     let mut args = json_args(&lab);
     for word in &mut args {
         let address = word
@@ -142,18 +150,9 @@ fn ipv6_is_measured_like_ipv4() -> Result<()> {
             *word = node.at_v6(address.port()).to_string().into();
         }
     }
-    attempts(5, || {
-        let run = lab.run_joinprobe(args.clone())?;
-        assert_eq!(run.code, Some(0), "{run:?}");
-        let report = run.report()?;
-        assert_eq!(report.text("/etcd_probe/result"), "ok");
-        for node in &lab.member_nodes {
-            let target = report.target(node.at_v6(CLIENT_PORT))?;
-            assert_eq!(target.number("/handshake/count")?, 1, "{target:?}");
-            ten_milliseconds(target)?;
-        }
-        Ok(())
-    })
+    let nodes = lab.member_nodes.iter();
+    let targets: Vec<_> = nodes.map(|node| node.at_v6(CLIENT_PORT)).collect();
+    check_ten_away(&lab, &args, &targets)
 }
 
 #[test]
@@ -161,9 +160,7 @@ fn time_to_verdict_and_memory() -> Result<()> {
     let Some(_turn) = take_turn(PROGRAMS)? else {
         return Ok(());
     };
-    let lab = Lab::builder()
-        .shape(Impairment::half_of_rtt(Duration::from_millis(10)))
-        .start()?;
+    let lab = ten_away()?;
     attempts(5, || {
         let run = lab.run_joinprobe(json_args(&lab))?;
         let report = run.report()?;

@@ -99,6 +99,24 @@ impl Link {
         })
     }
 
+    /// A link between two namespaces: `10.9.0.2` and `fd00:9::2` are the first one's addresses, `10.9.0.1` and `fd00:9::1` the
+    /// second one's.
+    ///
+    /// # Errors
+    /// As [`Link::start`].
+    pub fn between(first: &Namespace, second: &Namespace, seed: u64) -> Result<Self> {
+        let end = |namespace, host: u8| {
+            anyhow::Ok(End {
+                namespace,
+                addresses: vec![
+                    (format!("10.9.0.{host}").parse()?, 24),
+                    (format!("fd00:9::{host}").parse()?, 64),
+                ],
+            })
+        };
+        Self::start(&[end(first, 2)?, end(second, 1)?], seed)
+    }
+
     /// Sets what happens to packets from one node to another, from the next packet on.
     pub fn set(&self, from: NodeId, to: NodeId, impairment: Impairment) {
         self.settings()

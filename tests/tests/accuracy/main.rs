@@ -8,6 +8,7 @@ mod handshakes;
 mod row;
 mod samples;
 mod scenario;
+mod sources;
 mod traffic;
 
 use std::fmt::Write as _;

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use joinprobe_lab::bpf::{Cgroup, OtherProgram, RWND_PACKETS};
-use joinprobe_lab::link::{End, Impairment};
+use joinprobe_lab::link::Impairment;
 use joinprobe_lab::{Link, Namespace, NodeId, take_turn};
 use probe_common::endpoint::{Role, Side};
 use probe_user::bpf::{Observer, ObserverConfig, unsent_and_unacked};
@@ -218,19 +218,7 @@ fn talk_back(client: &TcpStream, server: TcpStream) -> bool {
 /// Two namespaces on a link of this RTT, the server's address in both families.
 fn over_a_link(rtt: Duration) -> Result<(Namespace, Namespace, Link)> {
     let (client, server) = (Namespace::create()?, Namespace::create()?);
-    let link = Link::start(
-        &[
-            End {
-                namespace: &client,
-                addresses: vec![("10.9.0.2".parse()?, 24)],
-            },
-            End {
-                namespace: &server,
-                addresses: vec![("10.9.0.1".parse()?, 24)],
-            },
-        ],
-        1,
-    )?;
+    let link = Link::between(&client, &server, 1)?;
     link.set_both(NodeId(0), NodeId(1), Impairment::half_of_rtt(rtt));
     Ok((client, server, link))
 }

@@ -18,8 +18,23 @@ struct Replay {
     log: &'static str,
     /// What is logged goes to a pipe of its own, as standard error does.
     apart: bool,
-    boundaries: &'static [Boundary],
+    /// In order.
+    boundaries: &'static [&'static [Boundary]],
 }
+
+const PREFLIGHT: &[Boundary] = &[("preflight", "[preflight] Running pre-flight checks")];
+/// What a node does for itself, and the look at etcd before it is joined.
+const LOCAL: &[Boundary] = &[
+    ("download-certs", "[download-certs] Downloading"),
+    ("certs", "[certs] Using certificateDir"),
+    ("kubeconfig", "[kubeconfig] Generating"),
+    ("control-plane", "[control-plane] Using manifest"),
+    ("check-etcd", "[check-etcd] Checking"),
+];
+const ETCD: Boundary = ("etcd", "[etcd] Announced");
+const KUBELET: Boundary = ("kubelet-start", "[kubelet-start] Writing");
+const UPLOAD: Boundary = ("upload-config", "[upload-config] Storing");
+const MARK: Boundary = ("mark-control-plane", "[mark-control-plane] Marking");
 
 const REPLAYS: [Replay; 4] = [
     // With `-v=5` in one stream: what is logged announces phases too.
@@ -27,83 +42,69 @@ const REPLAYS: [Replay; 4] = [
         log: include_str!("kubeadm/join-1.20.log"),
         apart: false,
         boundaries: &[
-            ("preflight", "[preflight] Running pre-flight checks"),
-            (
-                "discovery",
-                "I1201 21:24:17.066598      58 token.go:78] [discovery]",
-            ),
-            (
-                "preflight",
-                "I1201 21:24:17.087030      58 join.go:479] [preflight]",
-            ),
-            ("download-certs", "[download-certs] Downloading"),
-            ("certs", "[certs] Using certificateDir"),
-            ("kubeconfig", "[kubeconfig] Generating"),
-            ("control-plane", "[control-plane] Using manifest"),
-            ("check-etcd", "[check-etcd] Checking"),
-            ("etcd", "I1201 21:24:19.060501      58 local.go:80] [etcd]"),
-            (
-                "kubelet-start",
-                "I1201 21:24:19.089867      58 kubelet.go:110]",
-            ),
-            (
-                "patchnode",
-                "I1201 21:24:24.126917      58 patchnode.go:30]",
-            ),
-            ("etcd", "I1201 21:24:24.667119      58 local.go:156] [etcd]"),
-            ("upload-config", "[upload-config] Storing"),
-            ("mark-control-plane", "[mark-control-plane] Marking"),
+            PREFLIGHT,
+            &[
+                (
+                    "discovery",
+                    "I1201 21:24:17.066598      58 token.go:78] [discovery]",
+                ),
+                (
+                    "preflight",
+                    "I1201 21:24:17.087030      58 join.go:479] [preflight]",
+                ),
+            ],
+            LOCAL,
+            &[
+                ("etcd", "I1201 21:24:19.060501      58 local.go:80] [etcd]"),
+                (
+                    "kubelet-start",
+                    "I1201 21:24:19.089867      58 kubelet.go:110]",
+                ),
+                (
+                    "patchnode",
+                    "I1201 21:24:24.126917      58 patchnode.go:30]",
+                ),
+                ("etcd", "I1201 21:24:24.667119      58 local.go:156] [etcd]"),
+                UPLOAD,
+                MARK,
+            ],
         ],
     },
     Replay {
         log: include_str!("kubeadm/join-1.20.log"),
         apart: true,
         boundaries: &[
-            ("preflight", "[preflight] Running pre-flight checks"),
-            ("download-certs", "[download-certs] Downloading"),
-            ("certs", "[certs] Using certificateDir"),
-            ("kubeconfig", "[kubeconfig] Generating"),
-            ("control-plane", "[control-plane] Using manifest"),
-            ("check-etcd", "[check-etcd] Checking"),
-            ("kubelet-start", "[kubelet-start] WARNING: unable to stop"),
-            ("etcd", "[etcd] Announced"),
-            ("upload-config", "[upload-config] Storing"),
-            ("mark-control-plane", "[mark-control-plane] Marking"),
+            PREFLIGHT,
+            LOCAL,
+            &[
+                ("kubelet-start", "[kubelet-start] WARNING: unable to stop"),
+                ETCD,
+                UPLOAD,
+                MARK,
+            ],
         ],
     },
     Replay {
         log: include_str!("kubeadm/join-1.28.log"),
         apart: false,
-        boundaries: &[
-            ("preflight", "[preflight] Running pre-flight checks"),
-            ("download-certs", "[download-certs] Downloading"),
-            ("certs", "[certs] Using certificateDir"),
-            ("kubeconfig", "[kubeconfig] Generating"),
-            ("control-plane", "[control-plane] Using manifest"),
-            ("check-etcd", "[check-etcd] Checking"),
-            ("kubelet-start", "[kubelet-start] Writing"),
-            ("etcd", "[etcd] Announced"),
-            ("mark-control-plane", "[mark-control-plane] Marking"),
-        ],
+        boundaries: &[PREFLIGHT, LOCAL, &[KUBELET, ETCD, MARK]],
     },
     Replay {
         log: include_str!("kubeadm/join-1.36.log"),
         apart: true,
         boundaries: &[
-            ("preflight", "[preflight] Running pre-flight checks"),
-            ("download-certs", "[download-certs] Downloading"),
-            ("certs", "[certs] Using certificateDir"),
-            ("kubeconfig", "[kubeconfig] Generating"),
-            ("control-plane", "[control-plane] Using manifest"),
-            ("check-etcd", "[check-etcd] Checking"),
-            ("kubelet-start", "[kubelet-start] Writing"),
-            ("patches", "[patches] Applied"),
-            ("kubelet-start", "[kubelet-start] Writing"),
-            ("etcd", "[etcd] Announced"),
-            ("kubelet-check", "[kubelet-check] Waiting"),
-            ("kubelet-start", "[kubelet-start] Waiting"),
-            ("mark-control-plane", "[mark-control-plane] Marking"),
-            ("control-plane-check", "[control-plane-check] Waiting"),
+            PREFLIGHT,
+            LOCAL,
+            &[
+                KUBELET,
+                ("patches", "[patches] Applied"),
+                KUBELET,
+                ETCD,
+                ("kubelet-check", "[kubelet-check] Waiting"),
+                ("kubelet-start", "[kubelet-start] Waiting"),
+                MARK,
+                ("control-plane-check", "[control-plane-check] Waiting"),
+            ],
         ],
     },
 ];
@@ -185,7 +186,7 @@ impl Replay {
             somebody.ip(),
             somebody.port()
         );
-        let mut boundaries = self.boundaries.iter().zip(1..).peekable();
+        let mut boundaries = self.boundaries.concat().into_iter().zip(1..).peekable();
         for line in self.log.lines() {
             let to = if self.apart && is_logged(line) {
                 " >&2"
@@ -207,8 +208,8 @@ impl Replay {
     }
 
     fn expected(&self) -> Vec<Row> {
-        let phases = self.boundaries.iter().zip(1..);
-        let phases = phases.map(|((phase, _), number)| (Some((*phase).to_owned()), number, 1));
+        let phases = self.boundaries.concat().into_iter().zip(1..);
+        let phases = phases.map(|((phase, _), number)| (Some(phase.to_owned()), number, 1));
         [(None, 0, 0)].into_iter().chain(phases).collect()
     }
 

@@ -12,7 +12,7 @@ use joinprobe_lab::{Capture, Lab, take_turn};
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::lines::lines;
+use crate::lines::{lines, of_kind};
 
 const ETCD_ROWS: [&str; 2] = ["etcd-client", "client"];
 
@@ -87,6 +87,18 @@ fn counts_equal_the_captures_syns() -> Result<()> {
     Ok(())
 }
 
+/// Whether the newest interval with handshakes shows the long way and is judged by it.
+fn newest_is_slow(running: &Running, server: SocketAddr) -> Option<bool> {
+    let printed = running.printed();
+    let whole = printed.rsplit_once('\n')?.0;
+    let intervals = of_kind(whole, "interval").ok()?;
+    let (median, interval) = intervals.iter().rev().find_map(|interval| {
+        let row = etcd(&interval["targets"], server)?;
+        Some((row["handshake"]["p50_us"].as_u64()?, interval))
+    })?;
+    Some(median > 100_000 && interval["verdict"] == "fail")
+}
+
 #[test]
 fn a_step_of_the_rtt_shows_and_decides_the_run() -> Result<()> {
     let Some(_turn) = take_turn(&[])? else {
@@ -98,7 +110,7 @@ fn a_step_of_the_rtt_shows_and_decides_the_run() -> Result<()> {
     let listener = lab.spare_nodes[0]
         .namespace
         .enter(|| TcpListener::bind(server))??;
-    let running = start(&lab, &["--fail-on-verdict"])?;
+    let mut running = start(&lab, &["--fail-on-verdict"])?;
     let stop = Arc::new(AtomicBool::new(false));
     scope(|scope| -> Result<()> {
         let stopped = Arc::clone(&stop);
@@ -113,13 +125,17 @@ fn a_step_of_the_rtt_shows_and_decides_the_run() -> Result<()> {
                 Ok(())
             })
         });
-        sleep(Duration::from_secs(5));
-        lab.set_rtt(Duration::from_millis(120));
-        sleep(Duration::from_secs(5));
-        lab.set_rtt(Duration::from_millis(5));
-        sleep(Duration::from_secs(5));
+        let steps = [(120, Some(false)), (5, Some(true)), (5, Some(false))];
+        let mut seen = Ok(());
+        for (next, slow) in steps {
+            seen = seen.and_then(|()| {
+                running.wait_until(|running| newest_is_slow(running, server) == slow)
+            });
+            lab.set_rtt(Duration::from_millis(next));
+        }
         stop.store(true, Ordering::Relaxed);
-        traffic.join().ok().context("the traffic panicked")??
+        traffic.join().ok().context("the traffic panicked")???;
+        seen
     })?;
     running.signal(Signal::INT)?;
     let finished = running.wait()?;

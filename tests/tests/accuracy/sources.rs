@@ -10,40 +10,31 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use joinprobe_lab::lab::{Finished, Running, binary};
-use joinprobe_lab::link::End;
 use joinprobe_lab::{Impairment, Link, Namespace, NodeId, take_turn};
 use probe_common::endpoint::Role;
-use probe_user::bpf::{Observer, ObserverConfig, OwnProbes, RttSource, socket_cookie};
+use probe_user::bpf::{RttSource, socket_cookie};
 use rustix::net::{AddressFamily, SocketType};
+
+use crate::samples::Watcher;
 
 const PORT: u16 = 7000;
 
-/// An observer and the samples it saw of one connection, by their number.
-struct Watcher {
-    observer: Observer,
-    probes: OwnProbes,
-    slot: u32,
+/// A watcher and the samples it saw of one connection, by their number.
+struct Follower {
+    watcher: Watcher,
     samples: BTreeMap<u64, u32>,
 }
 
-impl Watcher {
-    fn attach(source: Option<RttSource>) -> Result<Self> {
-        let mut observer = Observer::attach(&ObserverConfig {
-            own_only: true,
-            rtt_source: source,
-            ..ObserverConfig::default()
-        })?;
-        let slot = observer.new_slot().context("no slot")?;
+impl Follower {
+    fn attach(source: RttSource) -> Result<Self> {
         Ok(Self {
-            probes: observer.own_probes(),
-            observer,
-            slot,
+            watcher: Watcher::attach(source)?,
             samples: BTreeMap::new(),
         })
     }
 
     fn look(&mut self) {
-        let (count, last) = self.probes.path_progress(self.slot);
+        let (count, last) = self.watcher.probes.path_progress(self.watcher.slot);
         if count > 0 {
             self.samples.insert(count, last);
         }
@@ -51,10 +42,10 @@ impl Watcher {
 }
 
 /// Sends `count` messages, each after the answer to the one before, on a connection that all watchers know.
-fn ping_pong(address: SocketAddr, count: u64, watchers: &mut [Watcher]) -> Result<()> {
+fn ping_pong(address: SocketAddr, count: u64, watchers: &mut [Follower]) -> Result<()> {
     let socket: OwnedFd = rustix::net::socket(AddressFamily::INET, SocketType::STREAM, None)?;
     let cookie = socket_cookie(socket.as_fd())?;
-    for watcher in &*watchers {
+    for Follower { watcher, .. } in &*watchers {
         watcher
             .probes
             .mark(cookie, watcher.slot, Role::EtcdClient)?;
@@ -65,12 +56,12 @@ fn ping_pong(address: SocketAddr, count: u64, watchers: &mut [Watcher]) -> Resul
     for _ in 0..count {
         stream.write_all(b"chunk")?;
         stream.read_exact(&mut [0; 5])?;
-        watchers.iter_mut().for_each(Watcher::look);
+        watchers.iter_mut().for_each(Follower::look);
     }
     stream.shutdown(std::net::Shutdown::Write)?;
     ensure!(stream.read(&mut [0; 5])? == 0, "more than was sent");
     drop(stream);
-    watchers.iter_mut().for_each(Watcher::look);
+    watchers.iter_mut().for_each(Follower::look);
     Ok(())
 }
 
@@ -88,7 +79,7 @@ fn serve(listener: &TcpListener) -> Result<()> {
 }
 
 /// Holds the samples of the first watcher against those of the second.
-fn compare([raw, rebuilt]: &[Watcher; 2], count: u64) -> String {
+fn compare([raw, rebuilt]: &[Follower; 2], count: u64) -> String {
     let both: Vec<(u32, u32)> = raw
         .samples
         .iter()
@@ -96,8 +87,9 @@ fn compare([raw, rebuilt]: &[Watcher; 2], count: u64) -> String {
         .collect();
     let different: Vec<_> = both.iter().filter(|(a, b)| a != b).collect();
     let dropped = rebuilt
+        .watcher
         .observer
-        .read_slot(rebuilt.slot)
+        .read_slot(rebuilt.watcher.slot)
         .counters()
         .dropped_samples;
     let line = format!(
@@ -113,7 +105,7 @@ fn compare([raw, rebuilt]: &[Watcher; 2], count: u64) -> String {
         both.len()
     );
     assert!(different.len() * 1000 <= both.len(), "{different:?}");
-    let counts = |watcher: &Watcher| {
+    let counts = |Follower { watcher, .. }: &Follower| {
         let counts = watcher.observer.read_slot(watcher.slot);
         let distributions = counts.distributions();
         distributions.path.len() + counts.counters().retransmitted_samples
@@ -122,14 +114,14 @@ fn compare([raw, rebuilt]: &[Watcher; 2], count: u64) -> String {
     line
 }
 
-fn attach_both() -> Result<[Watcher; 2]> {
+fn attach_both() -> Result<[Follower; 2]> {
     let watchers = [
-        Watcher::attach(Some(RttSource::Raw))?,
-        Watcher::attach(Some(RttSource::Reconstructed))?,
+        Follower::attach(RttSource::Raw)?,
+        Follower::attach(RttSource::Reconstructed)?,
     ];
     let sources = watchers
         .each_ref()
-        .map(|watcher| watcher.observer.rtt_source());
+        .map(|follower| follower.watcher.observer.rtt_source());
     assert_eq!(
         sources,
         [Some(RttSource::Raw), Some(RttSource::Reconstructed)]
@@ -166,14 +158,7 @@ fn reconstructed_samples_are_the_raw_ones_over_a_lossy_link() -> Result<()> {
         return Ok(());
     };
     let (client, server) = (Namespace::create()?, Namespace::create()?);
-    let end = |namespace, address: [u8; 4]| End {
-        namespace,
-        addresses: vec![(address.into(), 24)],
-    };
-    let link = Link::start(
-        &[end(&client, [10, 9, 0, 2]), end(&server, [10, 9, 0, 1])],
-        7,
-    )?;
+    let link = Link::between(&client, &server, 7)?;
     let shape = Impairment::half_of_rtt(Duration::from_millis(3))
         .with_jitter(Duration::from_millis(1))
         .with_loss(0.005);
@@ -240,8 +225,8 @@ fn smoothed_samples_are_marked_as_such() -> Result<()> {
     };
     Namespace::create()?.enter(|| {
         let mut watchers = [
-            Watcher::attach(Some(RttSource::Raw))?,
-            Watcher::attach(Some(RttSource::Smoothed))?,
+            Follower::attach(RttSource::Raw)?,
+            Follower::attach(RttSource::Smoothed)?,
         ];
         let address = SocketAddr::from(([127, 0, 0, 1], PORT));
         let listener = TcpListener::bind(address)?;
@@ -253,7 +238,10 @@ fn smoothed_samples_are_marked_as_such() -> Result<()> {
                 .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         })?;
         let [raw, smoothed] = &watchers;
-        assert_eq!(smoothed.observer.rtt_source(), Some(RttSource::Smoothed));
+        assert_eq!(
+            smoothed.watcher.observer.rtt_source(),
+            Some(RttSource::Smoothed)
+        );
         // The kernel's moving average of the samples before it, of weight 1/8. Its fraction is not known at first.
         let mut average = None;
         for (number, sample) in &raw.samples {
