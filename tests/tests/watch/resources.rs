@@ -6,7 +6,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use joinprobe_lab::{Lab, take_turn};
+use joinprobe_lab::{Lab, attempts, on_time, take_turn};
 use rustix::net::{AddressFamily, SocketType, bind, connect, socket};
 use rustix::process::Signal;
 
@@ -45,12 +45,16 @@ fn idle(time: Duration) -> Result<()> {
     let lab = Lab::builder().members(0).start()?;
     let mut running = lab.start_joinprobe(["watch", "-ojson"])?;
     running.wait_ready()?;
-    let began = Instant::now();
-    let before = processor_time(running.pid())?;
-    sleep(time);
-    let used = processor_time(running.pid())?.saturating_sub(before);
-    let share = used.as_secs_f64() / began.elapsed().as_secs_f64();
-    ensure!(!used.is_zero() && share < MOST_CPU, "{used:?}, {share}");
+    // Interrupts and a cold cache are on its account too, and a busy machine has more of both.
+    attempts(3, || {
+        let began = Instant::now();
+        let before = processor_time(running.pid())?;
+        sleep(time);
+        let used = processor_time(running.pid())?.saturating_sub(before);
+        let share = used.as_secs_f64() / began.elapsed().as_secs_f64();
+        ensure!(!used.is_zero(), "it did nothing at all");
+        on_time(share < MOST_CPU, || format!("{used:?}, {share}"))
+    })?;
     let resident = resident_kibibytes(running.pid())?;
     ensure!(resident < MOST_KIBIBYTES, "{resident} KiB");
     running.signal(Signal::TERM)?;
