@@ -1,7 +1,9 @@
 //! Builds, tests and shows joinprobe: `cargo xtask --help`.
 
+mod apt;
 mod bench;
 mod build_ebpf;
+mod check_aarch64;
 mod demo;
 mod dist;
 mod manuals;
@@ -33,6 +35,7 @@ enum Command {
     #[command(hide = true)]
     BenchServer,
     BuildEbpf(build_ebpf::Args),
+    CheckAarch64(check_aarch64::Args),
     /// Write shell completions for bash, zsh and fish
     Completions(manuals::Args),
     Demo(demo::Args),
@@ -50,6 +53,7 @@ fn main() -> ExitCode {
         Command::Bench(args) => bench::run(&args),
         Command::BenchServer => bench::serve_forever(),
         Command::BuildEbpf(args) => build_ebpf::run(&args),
+        Command::CheckAarch64(args) => check_aarch64::run(&args),
         Command::Completions(args) => manuals::run(manuals::Manual::Completions, &args),
         Command::Man(args) => manuals::run(manuals::Manual::Man, &args),
         Command::Demo(args) => demo::run(&args),

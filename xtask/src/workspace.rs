@@ -62,6 +62,22 @@ pub(crate) fn finish(command: &mut Command) -> Result<()> {
     Ok(())
 }
 
+/// Runs a command to its end and returns what it printed; a failure carries what it wrote to stderr.
+///
+/// # Errors
+/// When it cannot be started or fails.
+pub(crate) fn output_of(command: &mut Command) -> Result<String> {
+    let output = command
+        .output()
+        .with_context(|| format!("cannot start {command:?}"))?;
+    ensure!(
+        output.status.success(),
+        "{command:?} failed: {}",
+        String::from_utf8_lossy(&output.stderr).trim()
+    );
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
 /// The release build of joinprobe, static as it is shipped, or the one that `JOINPROBE_BIN` names.
 ///
 /// # Errors

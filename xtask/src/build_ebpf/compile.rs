@@ -8,9 +8,8 @@ use std::process::Command;
 use anyhow::{Context, Result};
 
 use super::linker::Linker;
-use super::output_of;
 use super::toolchain::Toolchain;
-use crate::workspace::{self, finish};
+use crate::workspace::{self, finish, output_of};
 
 /// Little-endian eBPF: every host that Kubernetes runs on but s390x.
 const TARGET: &str = "bpfel-unknown-none";
@@ -28,6 +27,8 @@ pub(super) fn run(toolchain: &Toolchain, linker: &Linker) -> Result<Vec<u8>> {
         .arg(&target_folder)
         .current_dir(workspace::root())
         .env("RUSTC", &toolchain.rustc)
+        // Where the linker finds the compiler's LLVM, and the compiler its own libraries.
+        .env("LD_LIBRARY_PATH", &toolchain.libraries)
         // Lets a stable compiler use the two unstable things a BPF target needs: its own core, and inline assembly.
         .env("RUSTC_BOOTSTRAP", "1")
         // The bindings of one architecture, whatever the host, so that the object is the same everywhere. What differs
@@ -43,9 +44,6 @@ pub(super) fn run(toolchain: &Toolchain, linker: &Linker) -> Result<Vec<u8>> {
         "CARGO_TARGET_DIR",
     ] {
         command.env_remove(variable);
-    }
-    if let Some(libraries) = &toolchain.libraries {
-        command.env("LD_LIBRARY_PATH", libraries);
     }
     finish(&mut command).context("cannot compile probe-ebpf")?;
     let object = target_folder
@@ -63,10 +61,11 @@ fn flags(toolchain: &Toolchain, linker: &Linker) -> Result<OsString> {
     linker_flag.push(&linker.program);
     flags.push(linker_flag);
     for (path, name) in [
+        // The last that fits counts: by default, the toolchain is unpacked inside the workspace.
+        (workspace::root().to_owned(), "/joinprobe"),
         (cargo_home()?, "/cargo"),
         (toolchain.library_source.canonicalize()?, "/rust/library"),
         (toolchain.library_source.clone(), "/rust/library"),
-        (workspace::root().to_owned(), "/joinprobe"),
     ] {
         let mut flag = OsString::from("--remap-path-prefix=");
         flag.push(&path);

@@ -1,17 +1,19 @@
-//! Debian's and Ubuntu's rustc-web: a newer compiler than the release's own, kept up to date for browsers.
+//! What Debian has for making eBPF: rustc-web, a newer compiler than the release's own, kept up to date for browsers;
+//! and, in its newer suites, the library source of recent compilers.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Result, bail, ensure};
 
-use super::output_of;
-use crate::workspace::{finish, say};
+use crate::apt::{self, PrivateApt};
+use crate::workspace::say;
 
-/// Packages that hold the compiler, its libraries and the library source. `LLVM` and `STD` carry version numbers in
-/// their names, which the packages' own dependencies tell.
+/// Packages that hold the compiler, its libraries and the library source. More, with version numbers in their names,
+/// are told by the packages' own dependencies.
 const PACKAGES: [&str; 3] = ["rustc-web", "libstd-rust-web-dev", "rust-web-src"];
+/// Suites that may have the library source of a nightly's release, the steadiest first.
+const SUITES: [&str; 3] = ["trixie-backports", "forky", "sid"];
 
 /// Folder of the shared libraries of an unpacked compiler.
 pub(super) fn library_folder(unpacked: &Path) -> Result<PathBuf> {
@@ -22,51 +24,46 @@ pub(super) fn library_folder(unpacked: &Path) -> Result<PathBuf> {
     Ok(folder)
 }
 
-/// Downloads the packages and unpacks them; nothing is installed, and root is not needed.
-pub(super) fn download(folder: &Path) -> Result<()> {
-    for program in ["apt-get", "apt-cache", "dpkg"] {
-        if output_of(Command::new(program).arg("--version")).is_err() {
-            bail!("{program} is missing: this is neither Debian nor Ubuntu");
-        }
-    }
-    let archive = folder.join("packages");
-    fs::create_dir_all(&archive).with_context(|| format!("cannot make {}", archive.display()))?;
+/// Downloads rustc-web and unpacks it; nothing is installed, and root is not needed.
+pub(super) fn download_compiler(folder: &Path) -> Result<()> {
     let mut packages: Vec<String> = PACKAGES.map(str::to_owned).into();
-    packages.extend(dependencies("libstd-rust-web-dev", "libstd-rust-web-")?);
-    packages.extend(dependencies(
-        packages.last().map_or("", String::as_str),
-        "libllvm",
-    )?);
+    let libraries = find_dependencies("libstd-rust-web-dev", "libstd-rust-web-")?;
+    for package in &libraries {
+        packages.extend(find_dependencies(package, "libllvm")?);
+    }
+    packages.extend(libraries);
     say(&format!(
         "downloading {} (115 MB) and unpacking them into {}; nothing is installed",
         packages.join(", "),
         folder.display()
     ));
-    finish(
-        Command::new("apt-get")
-            .arg("download")
-            .args(&packages)
-            .current_dir(&archive),
+    apt::unpack(
+        &mut Command::new("apt-get"),
+        &packages,
+        &folder.join("packages"),
+        folder,
     )
-    .context("apt-get cannot download them; `apt-get update` may be due")?;
-    for package in fs::read_dir(&archive)? {
-        let package = package?.path();
-        finish(Command::new("dpkg").arg("-x").arg(&package).arg(folder))?;
-        fs::remove_file(&package)?;
-    }
-    Ok(())
 }
 
-/// The dependencies of a package whose names start like this.
-fn dependencies(package: &str, start: &str) -> Result<Vec<String>> {
-    let text = output_of(Command::new("apt-cache").args(["depends", "--important", package]))
-        .with_context(|| format!("apt knows no {package}"))?;
-    let names: Vec<String> = text
-        .lines()
-        .filter_map(|line| line.trim().strip_prefix("Depends: "))
-        .filter(|name| name.starts_with(start))
-        .map(str::to_owned)
-        .collect();
-    ensure!(!names.is_empty(), "{package} depends on no {start}…");
-    Ok(names)
+fn find_dependencies(package: &str, start: &str) -> Result<Vec<String>> {
+    apt::dependencies(&mut Command::new("apt-cache"), package, start)
+}
+
+/// Downloads the library source of a release (`1.97`) from the first suite that has it and unpacks it into a folder.
+pub(super) fn download_source(release: &str, folder: &Path) -> Result<()> {
+    let start = format!("{release}.");
+    for suite in SUITES {
+        let apt = PrivateApt::for_suite(&folder.join("apt"), suite)?;
+        let versions = apt.versions("rust-src")?;
+        if let Some(version) = versions.iter().find(|version| version.starts_with(&start)) {
+            say(&format!(
+                "downloading rust-src {version} from {suite} and unpacking it into {}; nothing is installed",
+                folder.display()
+            ));
+            apt.unpack(&[format!("rust-src={version}")], folder)?;
+            return apt.forget();
+        }
+        apt.forget()?;
+    }
+    bail!("no rust-src {release} is in Debian's {}", SUITES.join(", "))
 }

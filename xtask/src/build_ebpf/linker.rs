@@ -5,8 +5,8 @@ use std::process::Command;
 
 use anyhow::{Context, Result};
 
-use super::{output_of, toolchain};
-use crate::workspace::{finish, say};
+use super::toolchain;
+use crate::workspace::{finish, output_of, say};
 
 /// The version that fits the compilers this was tried with: it uses the compiler's own LLVM.
 const VERSION: &str = "0.10.1";

@@ -12,11 +12,14 @@ const HEAD: &str = "\
 # What made the object beside this file. Written by `cargo xtask build-ebpf`, checked by `cargo xtask build-ebpf --check`.
 ";
 
-/// Compiler, linker and source of an object.
+/// Compiler, its library source, linker and source of an object.
 #[derive(Debug, Deserialize, PartialEq, Eq, Serialize)]
 pub(super) struct Provenance {
     /// First line of `rustc -vV`.
     pub(super) compiler: String,
+    /// See `library::hash`.
+    #[serde(default)]
+    pub(super) library_sha256: String,
     /// The compiler's LLVM.
     pub(super) llvm: String,
     /// `bpf-linker --version`.
@@ -33,6 +36,26 @@ impl Provenance {
         let text =
             fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
         toml::from_str(&text).with_context(|| format!("cannot understand {}", path.display()))
+    }
+
+    /// Why another object's bytes may differ from this one's though the source is the same, in words.
+    pub(super) fn difference_of_tools(&self, other: &Self) -> Option<String> {
+        for (what, recorded, here) in [
+            ("compiler", &self.compiler, &other.compiler),
+            ("linker", &self.linker, &other.linker),
+            (
+                "compiler's library source",
+                &self.library_sha256,
+                &other.library_sha256,
+            ),
+        ] {
+            if recorded != here {
+                return Some(format!(
+                    "the recorded {what} is {recorded}, the one here {here}"
+                ));
+            }
+        }
+        None
     }
 
     /// Writes the file.

@@ -19,13 +19,6 @@ const FOLDERS: [&str; 2] = ["probe-ebpf", "probe-common"];
 /// reach them, the compiler flags, and the locked versions of the eBPF crates.
 pub(super) fn hash() -> Result<String> {
     let mut hasher = Context::new(&SHA256);
-    let mut add = |name: &str, content: &[u8]| {
-        // Lengths keep two neighbours from being taken for one.
-        for part in [name.as_bytes(), content] {
-            hasher.update(&(part.len() as u64).to_le_bytes());
-            hasher.update(part);
-        }
-    };
     for file in files()? {
         let name = file
             .strip_prefix(workspace::root())
@@ -33,23 +26,37 @@ pub(super) fn hash() -> Result<String> {
             .to_string_lossy()
             .into_owned();
         let content = fs::read(&file).with_context(|| format!("cannot read {}", file.display()))?;
-        add(&name, &content);
+        add(&mut hasher, name.as_bytes(), &content);
     }
-    add("settings", settings()?.as_bytes());
-    add("flags", compile::FLAGS.join(" ").as_bytes());
+    add(&mut hasher, b"settings", settings()?.as_bytes());
+    add(&mut hasher, b"flags", compile::FLAGS.join(" ").as_bytes());
     for package in locked_packages()? {
-        add("package", package.as_bytes());
+        add(&mut hasher, b"package", package.as_bytes());
     }
     Ok(provenance::hex(hasher.finish().as_ref()))
 }
 
+/// Adds a name and what it stands for. Lengths keep two neighbours from being taken for one.
+pub(super) fn add(hasher: &mut Context, name: &[u8], content: &[u8]) {
+    for part in [name, content] {
+        hasher.update(&(part.len() as u64).to_le_bytes());
+        hasher.update(part);
+    }
+}
+
 /// Rust files and manifests, in a fixed order.
 fn files() -> Result<BTreeSet<PathBuf>> {
+    let folders = FOLDERS.map(workspace::path);
+    let mut files = rust_files(&folders.clone().map(|folder| folder.join("src")))?;
+    files.extend(folders.map(|folder| folder.join("Cargo.toml")));
+    Ok(files)
+}
+
+/// Rust files in folders and those within, in a fixed order.
+pub(super) fn rust_files(folders: &[PathBuf]) -> Result<BTreeSet<PathBuf>> {
     let mut files = BTreeSet::new();
-    for folder in FOLDERS {
-        let folder = workspace::path(folder);
-        files.insert(folder.join("Cargo.toml"));
-        collect(&folder.join("src"), &mut files)?;
+    for folder in folders {
+        collect(folder, &mut files)?;
     }
     Ok(files)
 }

@@ -1,108 +1,139 @@
-//! Finds a compiler that can make eBPF: one with the library source of exactly its own version.
+//! Finds a compiler that can make eBPF: one with the library source of its own release.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 
-use super::{debian, output_of};
-use crate::workspace::{self, say};
+use super::{debian, library, nightly};
+use crate::workspace::{self, output_of, say};
 
-/// Environment variable that names a folder into which the packages of `debian` are unpacked.
+/// Environment variable that names a folder into which packages are unpacked.
 const FOLDER_VARIABLE: &str = "JOINPROBE_EBPF_TOOLCHAIN";
 /// Where they are unpacked otherwise, under the workspace.
 const FOLDER: &str = "target/ebpf-toolchain";
 
+/// The ways to a compiler that can make eBPF.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum Way {
+    /// rustup's nightly with its component rust-src
+    Nightly,
+    /// Debian's rustc-web, downloaded and unpacked where it is not there
+    RustcWeb,
+    /// rustup's nightly with Debian's rust-src of the same release, downloaded and unpacked where it is not there
+    NightlyDebianSrc,
+}
+
 /// A compiler that can make eBPF.
 #[derive(Debug)]
-pub(super) struct Toolchain {
+pub(crate) struct Toolchain {
     /// The compiler.
-    pub(super) rustc: PathBuf,
-    /// Folder of its shared libraries, where the system does not know it.
-    pub(super) libraries: Option<PathBuf>,
+    pub(crate) rustc: PathBuf,
+    /// Folder of its shared libraries: the linker looks there for the compiler's LLVM.
+    pub(crate) libraries: PathBuf,
     /// Folder of its library source.
-    pub(super) library_source: PathBuf,
+    pub(crate) library_source: PathBuf,
+    /// See `library::hash`.
+    pub(crate) library_sha256: String,
     /// First line of `rustc -vV`.
-    pub(super) version: String,
+    pub(crate) version: String,
     /// The LLVM it was built with.
-    pub(super) llvm: String,
+    pub(crate) llvm: String,
     /// What it is, for people.
-    pub(super) origin: &'static str,
+    pub(crate) origin: &'static str,
 }
 
 /// Where packages and programs of this build are kept.
-pub(super) fn folder() -> PathBuf {
+pub(crate) fn folder() -> PathBuf {
     std::env::var_os(FOLDER_VARIABLE).map_or_else(|| workspace::path(FOLDER), PathBuf::from)
 }
 
-/// Finds a toolchain, or gets one on Debian and Ubuntu.
+/// Finds a toolchain of the wanted way, or gets it.
 ///
-/// In this order: the folder that the environment names, rustup's nightly with its `rust-src` component (or with
-/// Debian's rust-src of the same version laid in its place), Debian's rustc-web as installed, the same as unpacked by an
-/// earlier run, and at last downloaded.
-pub(super) fn find() -> Result<Toolchain> {
-    let mut reasons = Vec::new();
+/// With no way named, in this order: what is unpacked in the folder that the environment names, rustup's nightly with its
+/// library source, the system's compiler, what earlier runs unpacked, and at last rustc-web, downloaded.
+pub(super) fn find(way: Option<Way>) -> Result<Toolchain> {
     let unpacked = folder();
-    let candidates: [fn(&Path) -> Result<Toolchain>; 3] = if explicit() {
-        [debian_folder, nightly, installed]
-    } else {
-        [nightly, installed, debian_folder]
+    let candidates: &[fn(&Path) -> Result<Toolchain>] = match way {
+        Some(Way::Nightly) => &[nightly],
+        Some(Way::RustcWeb) => &[rustc_web],
+        Some(Way::NightlyDebianSrc) => &[nightly_debian_src],
+        None if std::env::var_os(FOLDER_VARIABLE).is_some() => {
+            &[rustc_web, nightly_debian_src, nightly, installed]
+        }
+        None => &[nightly, installed, rustc_web, nightly_debian_src],
     };
+    let mut reasons = Vec::new();
     for candidate in candidates {
         match candidate(&unpacked) {
             Ok(toolchain) => return Ok(toolchain),
             Err(reason) => reasons.push(format!("{reason:#}")),
         }
     }
+    let reasons = reasons.join("\n  ");
+    if way == Some(Way::Nightly) {
+        bail!(
+            "{reasons}; `rustup toolchain install nightly --component rust-src` gets both, or take another --toolchain"
+        );
+    }
     say(&format!(
-        "no compiler with its library source is here:\n  {}",
-        reasons.join("\n  ")
+        "no such compiler with its library source is here:\n  {reasons}"
     ));
-    debian::download(&unpacked).context(
+    if way == Some(Way::NightlyDebianSrc) {
+        let release = nightly::release()?;
+        debian::download_source(&release, &nightly::source_folder(&unpacked))?;
+        return nightly_debian_src(&unpacked);
+    }
+    debian::download_compiler(&unpacked).context(
         "cannot get a compiler; install one with `rustup toolchain install nightly --component rust-src`",
     )?;
-    debian_folder(&unpacked)
-}
-
-fn explicit() -> bool {
-    std::env::var_os(FOLDER_VARIABLE).is_some()
+    rustc_web(&unpacked)
 }
 
 fn nightly(_unpacked: &Path) -> Result<Toolchain> {
-    let rustc =
-        output_of(Command::new("rustup").args(["which", "--toolchain", "nightly", "rustc"]))
-            .context("rustup has no nightly")?;
-    examine(PathBuf::from(rustc.trim()), None, "rustup's nightly")
+    let rustc = nightly::rustc()?;
+    let libraries = nightly::libraries(&rustc)?;
+    examine(rustc, libraries, "rustup's nightly")
+}
+
+fn nightly_debian_src(unpacked: &Path) -> Result<Toolchain> {
+    let rustc = nightly::with_source_beside(unpacked)?;
+    let libraries = nightly::libraries(&nightly::rustc()?)?;
+    examine(
+        rustc,
+        libraries,
+        "rustup's nightly with Debian's rust-src beside it",
+    )
 }
 
 fn installed(_unpacked: &Path) -> Result<Toolchain> {
-    examine(PathBuf::from("/usr/bin/rustc"), None, "the system's")
+    let libraries = debian::library_folder(Path::new("/"))?;
+    examine(PathBuf::from("/usr/bin/rustc"), libraries, "the system's")
 }
 
-fn debian_folder(unpacked: &Path) -> Result<Toolchain> {
+fn rustc_web(unpacked: &Path) -> Result<Toolchain> {
     let libraries = debian::library_folder(unpacked)?;
     examine(
         unpacked.join("usr/bin/rustc"),
-        Some(libraries),
+        libraries,
         "Debian's rustc-web, unpacked",
     )
 }
 
-fn examine(rustc: PathBuf, libraries: Option<PathBuf>, origin: &'static str) -> Result<Toolchain> {
+fn examine(rustc: PathBuf, libraries: PathBuf, origin: &'static str) -> Result<Toolchain> {
     ensure!(rustc.is_file(), "there is no {}", rustc.display());
     let ask = |args: &[&str]| {
-        let mut command = Command::new(&rustc);
-        command.args(args);
-        if let Some(libraries) = &libraries {
-            command.env("LD_LIBRARY_PATH", libraries);
-        }
-        output_of(&mut command)
+        output_of(
+            Command::new(&rustc)
+                .args(args)
+                .env("LD_LIBRARY_PATH", &libraries),
+        )
     };
     let sysroot = ask(&["--print", "sysroot"])?;
     let library_source = Path::new(sysroot.trim()).join("lib/rustlib/src/rust/library");
     ensure!(
         library_source.join("core/Cargo.toml").is_file(),
-        "{} has no library source at {}",
+        "{} ({origin}) has no library source at {}",
         rustc.display(),
         library_source.display()
     );
@@ -114,6 +145,7 @@ fn examine(rustc: PathBuf, libraries: Option<PathBuf>, origin: &'static str) -> 
         .to_owned();
     let version = about.lines().next().unwrap_or_default().to_owned();
     Ok(Toolchain {
+        library_sha256: library::hash(&library_source)?,
         rustc,
         libraries,
         library_source,

@@ -125,12 +125,15 @@ impl Archive {
 }
 
 /// Where the machine gets Debian's packages from: the addresses of the archive and of security updates.
-fn mirrors() -> Result<Vec<String>> {
+///
+/// # Errors
+/// apt names none.
+pub(crate) fn mirrors() -> Result<Vec<String>> {
     let format = "$(ORIGIN) $(COMPONENT) $(REPO_URI)";
     let output = Command::new("apt-get")
         .args(["indextargets", "--format", format, "Created-By: Packages"])
         .output()
-        .context("cannot start apt-get: Debian's kernels are found through it")?;
+        .context("cannot start apt-get: Debian's packages are found through it")?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let mut mirrors: Vec<String> = text
         .lines()
@@ -141,7 +144,7 @@ fn mirrors() -> Result<Vec<String>> {
     mirrors.dedup();
     ensure!(
         !mirrors.is_empty(),
-        "no Debian mirror is set up here (or `apt-get update` is due): the kernels are Debian's"
+        "no Debian mirror is set up here (or `apt-get update` is due): what is needed is Debian's"
     );
     Ok(mirrors)
 }

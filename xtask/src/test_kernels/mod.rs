@@ -1,7 +1,7 @@
 //! `cargo xtask test-kernels`: the tests of tests/tests/kernel on Debian's kernels, each in a virtual machine, and on
 //! the running one.
 
-mod archive;
+pub(crate) mod archive;
 mod initramfs;
 mod kernel;
 mod machine;
