@@ -67,11 +67,16 @@ fn flags(toolchain: &Toolchain, linker: &Linker) -> Result<OsString> {
         (toolchain.library_source.canonicalize()?, "/rust/library"),
         (toolchain.library_source.clone(), "/rust/library"),
     ] {
-        let mut flag = OsString::from("--remap-path-prefix=");
-        flag.push(&path);
-        flag.push("=");
-        flag.push(name);
-        flags.push(flag);
+        // Cargo names what lies inside the workspace relative to it.
+        let relative = path.strip_prefix(workspace::root()).ok();
+        let relative = relative.filter(|path| !path.as_os_str().is_empty());
+        for path in [Some(path.as_path()), relative].into_iter().flatten() {
+            let mut flag = OsString::from("--remap-path-prefix=");
+            flag.push(path);
+            flag.push("=");
+            flag.push(name);
+            flags.push(flag);
+        }
     }
     Ok(flags.join(std::ffi::OsStr::new("\u{1f}")))
 }
