@@ -8,6 +8,7 @@ use std::time::Instant;
 use anyhow::{Result, ensure};
 
 use crate::build_ebpf;
+use crate::check_aarch64;
 use crate::packages::{self, KERNELS, LAB, TESTS};
 use crate::privilege::{as_root, has_sudo, inherited, is_root};
 use crate::python;
@@ -61,6 +62,8 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         test_kernels::every_time(&binary, args.full)?;
     }
     if args.full && args.only.is_none() {
+        say("the build for aarch64");
+        check_aarch64::check()?;
         say("the simulation of verdicts");
         simulate_verdicts::check()?;
     }
