@@ -66,6 +66,7 @@ pub(crate) fn run(plan: &Plan, paths: &mut [Path], fail_limit_us: u64) -> Outcom
 
 fn unmeasured() -> TargetMeasurement {
     TargetMeasurement {
+        sampled: None,
         target: Target {
             spec: TargetSpec {
                 role: Role::EtcdClient,

@@ -14,12 +14,14 @@ use probe_common::ports::{AddressKey, BY_ADDRESS, shift_of, word_of};
 
 use super::cgroup::{self, Hierarchy};
 use super::config::ObserverConfig;
+use super::earlier;
 use super::error::AttachError;
 use super::features::Features;
 use super::hook;
 use super::kernel::Kernel;
 use super::load;
 use super::mapped::MappedCells;
+use super::sampling::Sampler;
 use super::source;
 use super::stats::RttSource;
 
@@ -63,6 +65,8 @@ pub(super) struct Attached {
     pub(super) hierarchy: Hierarchy,
     /// Where RTT samples come from; `None` if that only shows with the first.
     pub(super) source: Option<RttSource>,
+    /// The connections that were there before, where they may have to be sampled; or why they cannot be.
+    pub(super) noted: Option<Result<Sampler, String>>,
 }
 
 /// Loads everything into the kernel, with fewer features where it refuses some, and attaches it.
@@ -78,12 +82,14 @@ pub(super) fn run(
             Ok(()) => {
                 let (directory, hierarchy) = cgroup::open(config.cgroup.as_deref())?;
                 let source = source::choose(&mut ebpf, &directory, config, features, kernel)?;
+                let noted = earlier::note(config, features, kernel);
                 let hook = attach(&mut ebpf, features.program, &directory, &hierarchy, kernel)?;
                 return Ok(Attached {
                     ebpf,
                     hook,
                     hierarchy,
                     source,
+                    noted,
                 });
             }
             Err(refusal @ AttachError::Refused { .. }) if features.reduce(&refusal) => {}

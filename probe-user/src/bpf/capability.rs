@@ -36,6 +36,11 @@ pub(super) const SYS_RESOURCE: Capability = Capability {
     name: "CAP_SYS_RESOURCE",
     bit: 24,
 };
+/// Looking at other users' processes.
+pub(super) const SYS_PTRACE: Capability = Capability {
+    name: "CAP_SYS_PTRACE",
+    bit: 19,
+};
 /// All that joinprobe has a use for.
 pub(super) const ALL: [Capability; 5] = [BPF, NET_ADMIN, PERFMON, SYS_ADMIN, SYS_RESOURCE];
 

@@ -15,6 +15,7 @@ use probe_common::stats::{
 
 use super::attach;
 use super::btf::KernelTypes;
+use super::capability::{Capabilities, Capability, SYS_ADMIN, SYS_PTRACE};
 use super::config::Scope;
 use super::error::AttachError;
 use super::features::Features;
@@ -26,6 +27,9 @@ use super::syscall::netns_cookie;
 
 const FLOWS: &str = "joinprobe_flows";
 const PROGRAMS: &str = "joinprobe_programs";
+
+/// The first Linux that lets programs outside the callback set callback flags.
+pub(super) const SINCE: (u32, u32) = (6, 12);
 
 /// Offsets of fields of `struct sock_common`, `struct tcp_sock` and `struct bpf_prog`, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -74,6 +78,14 @@ pub(super) struct Release {
     programs: File,
 }
 
+/// What became of the connections that are there.
+#[derive(Debug)]
+pub(super) struct Adoption {
+    pub(super) release: Release,
+    /// What of it could not be, for people; one sentence each.
+    pub(super) limitations: Vec<String>,
+}
+
 /// Observes the connections that are there from now on.
 ///
 /// # Errors
@@ -83,7 +95,7 @@ pub(super) fn adopt(
     stats: &MappedCells,
     features: &Features,
     kernel: &Kernel,
-) -> Result<Release, String> {
+) -> Result<Adoption, String> {
     features.sockets.as_ref().map_err(Clone::clone)?;
     let types = Btf::from_sys_fs().map_err(|error| error.to_string())?;
     for (name, kind) in [(FLOWS, "tcp"), (PROGRAMS, "bpf_prog")] {
@@ -97,35 +109,69 @@ pub(super) fn adopt(
         flows: Vec::new(),
         programs: open(link(ebpf, PROGRAMS, kernel)?)?,
     };
-    let pair = |ebpf: &mut Ebpf| {
-        let links = [link(ebpf, FLOWS, kernel)?, link(ebpf, FLOWS, kernel)?];
-        Ok::<_, String>(links)
-    };
-    let [now, later] = pair(ebpf)?.map(open);
+    let [now, later] = pair(ebpf, kernel)?.map(open);
     let cookie = netns_cookie().map_err(|error| error.to_string())?;
     visit(&now?, stats, ADOPT, features.netns_key(cookie))?;
     release.flows.push(later?);
+    let mut unseen = None;
     if features.scope == Scope::AllNamespaces {
-        for namespace in namespaces::others() {
-            let links = pair(ebpf)?;
+        let others = namespaces::others();
+        if others.forbidden {
+            unseen = Some(SYS_PTRACE);
+        }
+        for namespace in others.open {
+            let links = pair(ebpf, kernel)?;
             let opened = namespaces::inside(&namespace, || (links.map(open), netns_cookie()));
-            let ([Ok(now), Ok(later)], Ok(cookie)) = opened.map_err(|error| error.to_string())?
-            else {
-                continue;
-            };
-            let before = adopted(stats);
-            visit(&now, stats, ADOPT, features.netns_key(cookie))?;
-            if adopted(stats) > before {
-                release.flows.push(later);
+            match opened {
+                Ok(([Ok(now), Ok(later)], Ok(cookie))) => {
+                    let before = adopted(stats);
+                    visit(&now, stats, ADOPT, features.netns_key(cookie))?;
+                    if adopted(stats) > before {
+                        release.flows.push(later);
+                    }
+                }
+                Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                    unseen = Some(SYS_ADMIN);
+                    break;
+                }
+                other => {
+                    log::debug!("a network namespace's connections are not adopted: {other:?}");
+                }
             }
         }
     }
     match stats.load(Stat::AdoptionsRefused as u32) {
-        0 => Ok(release),
-        _ => Err(
-            "the kernel does not let programs ask for their callbacks (Linux 6.12 does)".to_owned(),
-        ),
+        0 => Ok(Adoption {
+            release,
+            limitations: unseen.into_iter().map(unseen_for).collect(),
+        }),
+        _ => Err(older(kernel)),
     }
+}
+
+/// What is lost without a capability that leads into other namespaces.
+fn unseen_for(first: Capability) -> String {
+    let capabilities = Capabilities::effective();
+    let missing: Vec<_> = [SYS_ADMIN, SYS_PTRACE]
+        .into_iter()
+        .filter(|&capability| capability == first || !capabilities.is_set(capability))
+        .map(|capability| capability.name)
+        .collect();
+    format!(
+        "connections of other network namespaces that were there before are not all observed: that takes {}",
+        missing.join(" and ")
+    )
+}
+
+/// Why a kernel does not adopt, whatever words it has for it.
+fn older(kernel: &Kernel) -> String {
+    format!(
+        "kernel {kernel} does not let programs ask for their callbacks; Linux 6.12 or newer does"
+    )
+}
+
+fn pair(ebpf: &mut Ebpf, kernel: &Kernel) -> Result<[IterLink; 2], String> {
+    Ok([link(ebpf, FLOWS, kernel)?, link(ebpf, FLOWS, kernel)?])
 }
 
 fn adopted(stats: &MappedCells) -> u64 {
@@ -184,6 +230,10 @@ fn open(link: IterLink) -> Result<File, String> {
 
 fn says(error: ProgramError, kernel: &Kernel) -> String {
     match load::explain_program(error, kernel) {
+        AttachError::Refused { reason, .. } if kernel.version < SINCE => {
+            log::debug!("the kernel refuses to adopt connections: {reason}");
+            older(kernel)
+        }
         AttachError::Refused { reason, .. } => reason,
         other => other.to_string(),
     }

@@ -15,18 +15,36 @@ const OWN: &str = "/proc/thread-self/ns/net";
 /// Where iproute2 keeps those that need no process.
 const NAMED: &str = "/run/netns";
 
-/// Every network namespace but this thread's that a process lives in or that has a name; those that may not be opened
-/// (`CAP_SYS_PTRACE`, for other users' processes) are left out.
-pub(super) fn others() -> Vec<File> {
+/// The network namespaces of other processes.
+pub(super) struct Others {
+    pub(super) open: Vec<File>,
+    /// Whether some may not be looked at (`CAP_SYS_PTRACE`, for other users' processes).
+    pub(super) forbidden: bool,
+}
+
+/// Every network namespace but this thread's that a process lives in or that has a name.
+pub(super) fn others() -> Others {
     let mut seen: HashSet<u64> = fs::metadata(OWN).map(|own| own.ino()).into_iter().collect();
+    let mut others = Others {
+        open: Vec::new(),
+        forbidden: false,
+    };
     let processes = entries("/proc").map(|process| process.join("ns/net"));
-    processes
-        .chain(entries(NAMED))
-        .filter_map(|path| {
-            let inode = fs::metadata(&path).ok()?.ino();
-            seen.insert(inode).then(|| File::open(path).ok()).flatten()
-        })
-        .collect()
+    for path in processes.chain(entries(NAMED)) {
+        let opened = fs::metadata(&path).and_then(|known| {
+            let new = seen.insert(known.ino());
+            new.then(|| File::open(&path)).transpose()
+        });
+        match opened {
+            Ok(namespace) => others.open.extend(namespace),
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                others.forbidden = true;
+            }
+            // What is no process, or has just ended.
+            Err(_) => {}
+        }
+    }
+    others
 }
 
 fn entries(folder: &str) -> impl Iterator<Item = PathBuf> {

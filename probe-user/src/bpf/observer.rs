@@ -1,5 +1,6 @@
 //! The running observer.
 
+use std::collections;
 use std::io;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
@@ -14,9 +15,9 @@ use probe_common::stats::{INTERVAL_CELL, STATS, Stat};
 use super::attach;
 use super::cgroup::Hierarchy;
 use super::config::{ObserverConfig, Scope};
+use super::earlier::Earlier;
 use super::error::{AttachError, ReadError};
 use super::events::EventStream;
-use super::existing::{self, Release};
 use super::features::Features;
 use super::kernel::Kernel;
 use super::kernel_log::{self, KernelLog};
@@ -24,7 +25,7 @@ use super::mapped::MappedCells;
 use super::own::OwnProbes;
 use super::stats::{self, ObserverStats, RttSource};
 use super::syscall;
-use crate::measure::SlotCounts;
+use crate::measure::{Sampled, SlotCounts};
 
 /// Who a slot's counts are about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -70,12 +71,13 @@ pub struct Observer {
     events: Option<RingBuf<MapData>>,
     kernel_log: Option<kernel_log::Logger>,
     own_slots: u32,
-    release: Option<Release>,
+    earlier: Earlier,
 }
 
 impl Drop for Observer {
     fn drop(&mut self) {
-        if let Some(release) = self.release.take() {
+        let earlier = std::mem::replace(&mut self.earlier, Earlier::Ignored);
+        if let Earlier::Adopted(release) = earlier {
             drop(self.hook.take());
             release.release(&self.stats);
         }
@@ -97,18 +99,10 @@ impl Observer {
         let stats = attach::mapped(&ebpf, "STATS", 1, STATS)?;
         // 0, as it was until here, means no interval yet: what came in between counts in this one.
         stats.store(INTERVAL_CELL, 1);
-        let release = if config.own_only {
-            None
+        let earlier = if config.own_only {
+            Earlier::Ignored
         } else {
-            match existing::adopt(&mut ebpf, &stats, &features, &kernel) {
-                Ok(release) => Some(release),
-                Err(reason) => {
-                    features.limitations.push(format!(
-                        "connections that were there before are not observed: {reason}"
-                    ));
-                    None
-                }
-            }
+            Earlier::take(&mut ebpf, attached.noted, &stats, &mut features, &kernel)
         };
         syscall::return_freed_memory();
         let own = OwnProbes::new(attach::taken(&mut ebpf, "OWN")?, Arc::clone(&cells));
@@ -135,7 +129,7 @@ impl Observer {
             events,
             kernel_log,
             own_slots: 0,
-            release,
+            earlier,
             hook: Some(attached.hook),
             ebpf,
         })
@@ -231,6 +225,18 @@ impl Observer {
             error,
         })?;
         Ok(SlotCounts::new(cells))
+    }
+
+    /// Looks at the connections that were there before and are sampled, if any: some milliseconds, and what it finds counts
+    /// in the running interval.
+    pub fn look_at_earlier(&mut self) {
+        self.earlier.look();
+    }
+
+    /// What sampling has found so far at each endpoint; `None` on kernels where those connections are adopted instead.
+    #[must_use]
+    pub fn sampled(&self) -> Option<&collections::HashMap<Endpoint, Sampled>> {
+        self.earlier.sampled()
     }
 
     /// Begins the next report interval: the per-connection minimum (`Measure::SegmentMin`) starts anew.

@@ -1,4 +1,4 @@
-//! What the kernel knows about segment sizes and losses of one of our own sockets.
+//! What the kernel knows about a TCP connection: segment sizes and losses of our own, RTTs of any.
 
 use std::io;
 use std::mem::{offset_of, size_of};
@@ -70,7 +70,12 @@ const _: () = {
     assert!(offset_of!(RawTcpInfo, snd_mss) == 16);
     assert!(offset_of!(RawTcpInfo, pmtu) == 60);
     assert!(offset_of!(RawTcpInfo, advmss) == 84);
+    assert!(offset_of!(RawTcpInfo, rtt) == 68);
+    assert!(offset_of!(RawTcpInfo, total_retrans) == 100);
+    assert!(offset_of!(RawTcpInfo, bytes_acked) == 120);
     assert!(offset_of!(RawTcpInfo, bytes_received) == 128);
+    assert!(offset_of!(RawTcpInfo, min_rtt) == 148);
+    assert!(offset_of!(RawTcpInfo, data_segs_out) == 156);
     assert!(offset_of!(RawTcpInfo, rcv_ooopack) == 224);
 };
 
@@ -126,6 +131,36 @@ pub fn tcp_segments(socket: BorrowedFd<'_>) -> io::Result<TcpSegments> {
     })
 }
 
+/// RTTs and what was sent, of one connection at one moment, as `sock_diag` tells of any.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct ConnectionInfo {
+    /// The smoothed RTT, microseconds; 0 before the first sample.
+    pub(super) rtt_us: u32,
+    /// The smallest RTT of the last five minutes (`net.ipv4.tcp_min_rtt_wlen`), microseconds; `u32::MAX` without.
+    pub(super) min_rtt_us: u32,
+    /// Segments sent again, SYNs included.
+    pub(super) total_retrans: u32,
+    /// Bytes that the peer has acknowledged. The RTTs change only with them.
+    pub(super) bytes_acked: u64,
+    /// Segments with data that were sent, retransmissions included.
+    pub(super) data_segs_out: u32,
+}
+
+impl ConnectionInfo {
+    /// Reads a `struct tcp_info` of whatever length the kernel has; `None` where it ends before what is needed.
+    pub(super) fn parse(bytes: &[u8]) -> Option<Self> {
+        let word = |at: usize| Some(u32::from_ne_bytes(*bytes.get(at..)?.first_chunk()?));
+        let long = |at: usize| Some(u64::from_ne_bytes(*bytes.get(at..)?.first_chunk()?));
+        Some(Self {
+            rtt_us: word(offset_of!(RawTcpInfo, rtt))?,
+            min_rtt_us: word(offset_of!(RawTcpInfo, min_rtt))?,
+            total_retrans: word(offset_of!(RawTcpInfo, total_retrans))?,
+            bytes_acked: long(offset_of!(RawTcpInfo, bytes_acked))?,
+            data_segs_out: word(offset_of!(RawTcpInfo, data_segs_out))?,
+        })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::io::Write as _;
@@ -156,6 +191,24 @@ mod tests {
         // On loopback half the peer's window is less.
         assert!(segments.mss > 500 && segments.mss <= segments.own_mss);
         assert_eq!((segments.out_of_order, segments.unacknowledged), (0, 0));
+    }
+
+    #[test]
+    fn a_structure_of_any_length_is_read_or_left() {
+        let mut bytes = [0_u8; 300];
+        bytes[68..72].copy_from_slice(&10_250_u32.to_ne_bytes());
+        bytes[120..128].copy_from_slice(&(1_u64 << 40).to_ne_bytes());
+        bytes[156..160].copy_from_slice(&7_u32.to_ne_bytes());
+        for length in [160, 232, 300] {
+            let info = ConnectionInfo::parse(&bytes[..length]).unwrap();
+            assert_eq!(
+                (info.rtt_us, info.bytes_acked, info.data_segs_out),
+                (10_250, 1 << 40, 7)
+            );
+        }
+        for length in 0..160 {
+            assert_eq!(ConnectionInfo::parse(&bytes[..length]), None);
+        }
     }
 
     #[test]

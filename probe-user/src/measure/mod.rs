@@ -1,10 +1,12 @@
 //! What was measured at one target: the input of the verdict and of every output.
 
 mod counts;
+mod sampled;
 
 use std::time::Duration;
 
 pub use counts::{CompactCounts, SlotCounts};
+pub use sampled::Sampled;
 
 use crate::histogram::{self, Distribution};
 use crate::probe::ProbeReport;
@@ -85,6 +87,8 @@ pub struct TargetMeasurement {
     pub distributions: Distributions,
     /// What the kernel counted.
     pub counters: Counters,
+    /// Connections that were there before and are only sampled; `None` where there are none.
+    pub sampled: Option<Box<Sampled>>,
     /// What our own connection found; `None` for traffic that was only watched.
     pub probe: Option<ProbeReport>,
 }

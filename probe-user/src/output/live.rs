@@ -135,7 +135,11 @@ fn lines(report: &IntervalReport) -> Vec<String> {
             "segment p99"
         ),
     ];
-    lines.extend(report.targets.iter().map(line));
+    for target in &report.targets {
+        lines.push(line(target));
+        let sampled = target.measured.sampled.as_ref();
+        lines.extend(sampled.map(|sampled| format!("    {}", sampled.sentence())));
+    }
     lines
 }
 
@@ -148,8 +152,12 @@ fn line(target: &TargetReport) -> String {
         + connections.abandoned
         + connections.failed_unknown;
     let p99 = measured.segment.quantiles();
+    let adopted = match measured.adopted {
+        0 => String::new(),
+        adopted => format!("  [{adopted} adopted]"),
+    };
     format!(
-        "  {:<11} {:<24} {:<6} {:>6} {:>6} {:>6}  {:>18} {:>18} {:>18}  {}",
+        "  {:<11} {:<24} {:<6} {:>6} {:>6} {:>6}  {:>18} {:>18} {:>18}  {}{adopted}",
         measured.role,
         measured.target,
         measured.side,
@@ -202,6 +210,18 @@ mod tests {
         assert_eq!(text.lines().count(), 10);
         assert!(text.contains("10.1.0.2:2379"), "{text}");
         assert!(text.contains("[etcd]"), "{text}");
+    }
+
+    #[test]
+    fn connections_from_before_are_labelled() {
+        let mut report = samples::interval();
+        report.targets[0].measured.adopted = 2;
+        report.targets[1].measured.sampled = Some(Box::new(samples::sampled().into()));
+        let lines = lines(&report);
+        assert_eq!(lines.len(), 6);
+        assert!(lines[2].ends_with("  [2 adopted]"), "{lines:?}");
+        assert!(!lines[3].contains("adopted"), "{lines:?}");
+        assert!(lines[4].starts_with("    2 of 3 connections"), "{lines:?}");
     }
 
     #[test]

@@ -17,6 +17,7 @@ mod perfdata;
 mod phase;
 mod prometheus;
 mod recommendation;
+mod sampled;
 #[cfg(test)]
 pub(crate) mod samples;
 mod schema;
@@ -46,6 +47,7 @@ pub use npd::{NPD_MESSAGE, Npd};
 pub use phase::PhaseReport;
 pub use prometheus::{BadPath, Listen, Textfile};
 pub use recommendation::{RecommendationReport, TimingReport};
+pub use sampled::SampledReport;
 pub use schema::JSON_SCHEMA;
 pub use short::Short;
 pub use stream::{JsonLines, VerdictOnly};

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::time::{Duration, SystemTime};
 
 use crate::histogram;
-use crate::measure::{Counters, Distributions, TargetMeasurement};
+use crate::measure::{Counters, Distributions, Sampled, TargetMeasurement};
 use crate::output::{EventReport, Interval, IntervalReport, ObserverReport, Process, Report};
 use crate::output::{Kind, Schema, Timestamp};
 use crate::target::{Role, Side, Target, TargetSpec};
@@ -33,6 +33,7 @@ pub(crate) fn target(role: Role, address: &str, rtt_us: u64, n: u64) -> TargetMe
         }
     }
     TargetMeasurement {
+        sampled: None,
         target: Target {
             spec: TargetSpec {
                 role,
@@ -55,6 +56,19 @@ pub(crate) fn target(role: Role, address: &str, rtt_us: u64, n: u64) -> TargetMe
         },
         probe: None,
     }
+}
+
+/// Three connections from before, of which two are left.
+pub(crate) fn sampled() -> Sampled {
+    let mut sampled = Sampled {
+        found: 3,
+        open: 2,
+        segments_out: 40,
+        ..Sampled::default()
+    };
+    histogram::record(&mut sampled.smoothed, 10_250, 2);
+    histogram::record(&mut sampled.minimum, 10_050, 2);
+    sampled
 }
 
 fn targets(n: u64) -> Vec<TargetMeasurement> {

@@ -110,6 +110,16 @@ impl Table {
         for finding in &target.findings {
             self.finding(out, finding)?;
         }
+        if measured.adopted > 0 {
+            let text = format!(
+                "{} connections from before joinprobe were adopted",
+                measured.adopted
+            );
+            self.check(out, FindingState::Skipped, &text)?;
+        }
+        if let Some(sampled) = &measured.sampled {
+            self.check(out, FindingState::Skipped, &sampled.sentence())?;
+        }
         if let Some(trace) = &target.trace {
             super::trace::write(trace, out)?;
         }

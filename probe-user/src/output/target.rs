@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::event::is_zero;
-use super::{DistributionReport, FindingReport, TraceReport};
+use super::{DistributionReport, FindingReport, SampledReport, TraceReport};
 use crate::bpf::TcpSegments;
 use crate::measure::{Counters, TargetMeasurement, micros};
 use crate::probe::{ClientCertificate, ProbeReport, TlsState};
@@ -241,6 +241,9 @@ pub struct MeasuredReport {
     /// `reset`.
     #[serde(skip_serializing_if = "is_zero")]
     pub adopted: u64,
+    /// Connections that were there before the observer and are only sampled; they are in no other field.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sampled: Option<Box<SampledReport>>,
     /// Connections counted here because no slot of their own was left.
     pub overflowed: u64,
 }
@@ -254,6 +257,7 @@ impl MeasuredReport {
             side,
             distributions,
             counters,
+            sampled,
             probe: _,
         } = measurement;
         let named = target.spec.host.parse::<std::net::IpAddr>().is_err();
@@ -277,6 +281,7 @@ impl MeasuredReport {
             retransmitted_samples: counters.retransmitted_samples,
             dropped_samples: counters.dropped_samples,
             adopted: counters.adopted,
+            sampled: sampled.map(|sampled| Box::new((*sampled).into())),
             overflowed: counters.overflowed,
         }
     }

@@ -100,6 +100,7 @@ mod tests {
             allows_client: true,
         });
         TargetMeasurement {
+            sampled: None,
             target: Target {
                 spec: TargetSpec {
                     role,

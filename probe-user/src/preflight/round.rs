@@ -321,6 +321,7 @@ fn measurement(entry: &Entry, observer: &Observer) -> TargetMeasurement {
         },
     );
     TargetMeasurement {
+        sampled: None,
         target: entry.target.clone(),
         side: Side::Client,
         distributions,

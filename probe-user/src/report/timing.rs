@@ -36,6 +36,7 @@ fn members(merged: &Merged) -> Vec<TargetMeasurement> {
         let measured = targets
             .entry((role.name(), &place.target, &place.node))
             .or_insert_with(|| TargetMeasurement {
+                sampled: None,
                 target: Target {
                     spec,
                     address: None,

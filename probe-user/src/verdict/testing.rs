@@ -16,6 +16,7 @@ pub(super) fn at_host(role: Role, host: &str, path_us: &[u32]) -> TargetMeasurem
         distributions.connect.record(u64::from(first)).unwrap();
     }
     TargetMeasurement {
+        sampled: None,
         target: Target {
             spec: parse(role, &format!("{host}:2379")).unwrap(),
             address: format!("{host}:2379").parse().ok(),

@@ -186,6 +186,7 @@ impl<'a> Session<'a> {
     }
 
     fn cut(&mut self) {
+        self.observer.look_at_earlier();
         let moment = match Moment::now(&self.observer) {
             Ok(moment) => moment,
             Err(error) => {

@@ -56,6 +56,7 @@ fn target(role: Role, address: SocketAddr, rtt_us: u64) -> TargetMeasurement {
         histogram::record(&mut distributions.segment, sample * (1 + i / 180 * 4), 3);
     }
     TargetMeasurement {
+        sampled: None,
         target: Target {
             spec: TargetSpec {
                 role,

@@ -1,6 +1,7 @@
 //! What must work on every kernel: `cargo xtask test-kernels` runs this program in a virtual machine of each, and it
 //! runs as it is on the kernel at hand.
 
+mod earlier;
 mod lost;
 mod preflight;
 mod rtt;

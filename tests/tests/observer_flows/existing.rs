@@ -17,17 +17,17 @@ use probe_user::bpf::{Endpoint, Observer, ObserverConfig, Scope};
 use probe_user::measure::SlotCounts;
 
 /// `BPF_SOCK_OPS_RTT_CB_FLAG`, `..._RETRANS_...`, `..._STATE_...`.
-const CALLBACKS: u32 = 8 | 2 | 4;
+pub(super) const CALLBACKS: u32 = 8 | 2 | 4;
 
 /// A connection on which both ends send all the time. Dropping it closes both.
-struct Busy {
+pub(super) struct Busy {
     ends: [TcpStream; 2],
     stop: Arc<AtomicBool>,
     workers: Vec<JoinHandle<()>>,
 }
 
 impl Busy {
-    fn start(namespace: &Namespace, address: &str) -> Result<Self> {
+    pub(super) fn start(namespace: &Namespace, address: &str) -> Result<Self> {
         let ends = namespace.enter(|| -> Result<_> {
             let listener = TcpListener::bind(address)?;
             let client = TcpStream::connect(address)?;
@@ -57,7 +57,7 @@ impl Busy {
     }
 
     /// Local and remote port, at each end.
-    fn ports(&self) -> Result<Vec<(u16, u16)>> {
+    pub(super) fn ports(&self) -> Result<Vec<(u16, u16)>> {
         let ports = |end: &TcpStream| Ok((end.local_addr()?.port(), end.peer_addr()?.port()));
         self.ends.iter().map(ports).collect()
     }

@@ -2,6 +2,7 @@
 
 mod existing;
 mod once;
+mod rights;
 mod who;
 
 use anyhow::Result;

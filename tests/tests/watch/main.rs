@@ -4,6 +4,7 @@ mod command;
 mod endings;
 mod join;
 mod lines;
+mod members;
 mod outputs;
 mod phases;
 mod privilege;

@@ -11,6 +11,7 @@ use prometheus_client::encoding::{
 use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::Unit;
 
+use super::earlier;
 use super::snapshot::{Labels, Snapshot, Target};
 
 /// Encodes a [`Snapshot`].
@@ -106,7 +107,11 @@ const OBSERVER_COUNTERS: [ObserverValue; 6] = [
 const STATES: [&str; 4] = ["pass", "warn", "inconclusive", "fail"];
 
 /// A target's labels and one more.
-struct With<'a>(&'a Labels, &'static str, &'static str);
+pub(super) struct With<'a>(
+    pub(super) &'a Labels,
+    pub(super) &'static str,
+    pub(super) &'static str,
+);
 
 impl EncodeLabelSet for With<'_> {
     fn encode(&self, encoder: &mut LabelSetEncoder<'_>) -> fmt::Result {
@@ -133,6 +138,7 @@ impl Collector for Families {
         if !at.targets.is_empty() {
             counters(at, &mut encoder)?;
         }
+        earlier::encode(at, &mut encoder)?;
         probes(at, &mut encoder)?;
         verdicts(at, &mut encoder)?;
         for (name, help, value) in OBSERVER_COUNTERS {
@@ -143,7 +149,7 @@ impl Collector for Families {
     }
 }
 
-fn family<'a>(
+pub(super) fn family<'a>(
     encoder: &'a mut DescriptorEncoder<'_>,
     name: &'a str,
     help: &str,
@@ -153,7 +159,7 @@ fn family<'a>(
     encoder.encode_descriptor(name, help, unit, kind)
 }
 
-fn counter(
+pub(super) fn counter(
     family: &mut MetricEncoder<'_>,
     labels: &impl EncodeLabelSet,
     value: u64,

@@ -1,6 +1,7 @@
 //! Prometheus: a scrape endpoint and node_exporter's textfile, from one set of values.
 
 mod buckets;
+mod earlier;
 mod families;
 mod format;
 mod listen;

@@ -31,8 +31,20 @@ pub(super) struct Target {
     pub(super) syn_retransmits: u64,
     pub(super) retransmits: u64,
     pub(super) segments_out: u64,
+    /// Connections from before that are observed.
+    pub(super) adopted: u64,
+    /// Those that are only sampled.
+    pub(super) sampled: Option<Sampled>,
     /// The verdict of the last interval in which the target saw traffic, or of the run.
     pub(super) verdict: Option<&'static str>,
+}
+
+/// Connections from before that are only sampled.
+#[derive(Clone, Debug)]
+pub(super) struct Sampled {
+    pub(super) open: u64,
+    pub(super) smoothed: Buckets,
+    pub(super) minimum: Buckets,
 }
 
 /// Stage times of our own connection, seconds.
@@ -144,9 +156,30 @@ impl Target {
             syn_retransmits: sum(|report| report.syn_retransmits),
             retransmits: sum(|report| report.retransmits),
             segments_out: sum(|report| report.segments_out),
+            adopted: sum(|report| report.adopted),
+            sampled: sampled(group),
             verdict: None,
         }
     }
+}
+
+fn sampled(group: &[&MeasuredReport]) -> Option<Sampled> {
+    let mut reports = group.iter().filter_map(|report| report.sampled.as_ref());
+    let first = reports.next()?;
+    let mut open = first.open;
+    let [mut smoothed, mut minimum] =
+        [&first.smoothed, &first.minimum].map(|report| report.distribution.clone());
+    for report in reports {
+        open += report.open;
+        // All have the kernel side's range, so adding cannot fail.
+        let _ = smoothed.add(&report.smoothed.distribution);
+        let _ = minimum.add(&report.minimum.distribution);
+    }
+    Some(Sampled {
+        open,
+        smoothed: Buckets::new(&smoothed),
+        minimum: Buckets::new(&minimum),
+    })
 }
 
 fn histograms(group: &[&MeasuredReport]) -> Vec<(&'static str, Buckets)> {

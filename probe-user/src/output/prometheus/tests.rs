@@ -52,6 +52,28 @@ fn essence(text: &str) -> String {
 }
 
 #[tokio::test]
+async fn connections_from_before_have_metrics_of_their_own() {
+    let mut report = samples::interval();
+    report.totals[0].adopted = 2;
+    report.totals[1].sampled = Some(Box::new(samples::sampled().into()));
+    let mut listen = Listen::new(LOCAL, Duration::from_secs(10));
+    listen.start().unwrap();
+    listen.interval(&report).unwrap();
+    let (_, text) = get(listen.bound().unwrap(), "/metrics", "*/*").await;
+    let target = "role=\"etcd-client\",target=\"10.1.0.2:2379\",side=\"client\"";
+    let sampled =
+        "role=\"etcd-peer\",target=\"[fd00::2]:2380\",side=\"client\",source=\"sock_diag\"";
+    for line in [
+        format!("joinprobe_connections_adopted_total{{{target}}} 2"),
+        format!("joinprobe_connections_sampled{{{sampled}}} 2"),
+        format!("joinprobe_tcp_sampled_rtt_seconds_count{{{sampled}}} 2"),
+        format!("joinprobe_tcp_sampled_min_rtt_seconds_count{{{sampled}}} 2"),
+    ] {
+        assert!(text.lines().any(|found| found == line), "{line}: {text}");
+    }
+}
+
+#[tokio::test]
 async fn each_format_is_served_to_who_asks_for_it() {
     let (_listen, address) = endpoint();
     let (head, text) = get(address, "/metrics", "*/*").await;
