@@ -12,6 +12,8 @@ pub enum EventKind {
     Failed = 2,
     /// An established connection ended.
     Closed = 3,
+    /// A connection ended that was there before the observer and was adopted.
+    AdoptedClosed = 4,
 }
 
 /// A record of the `EVENTS` ring buffer.
@@ -20,7 +22,7 @@ pub enum EventKind {
 pub struct Event {
     /// When, in nanoseconds of `CLOCK_MONOTONIC` (`bpf_ktime_get_ns`).
     pub time_ns: u64,
-    /// Opened, failed: since `connect()`. Closed: since ESTABLISHED. Microseconds.
+    /// Opened, failed: since `connect()`. Closed: since ESTABLISHED, or since it was adopted. Microseconds.
     pub waited_us: u64,
     /// Cookie of the network namespace, or 0 where the kernel does not tell.
     pub netns: u64,

@@ -122,7 +122,12 @@ pub(crate) fn state_changed(ctx: Context) {
         if matches!(outcome, Counter::Reset) {
             cells::count(flow.slot, Counter::Reset, 1);
         }
-        events::send(ctx, flow, EventKind::Closed, outcome);
+        let kind = if flow.adopted == 0 {
+            EventKind::Closed
+        } else {
+            EventKind::AdoptedClosed
+        };
+        events::send(ctx, flow, kind, outcome);
         if ctx.may_read_kernel() {
             log::closed(flow.slot, outcome as u32);
         }

@@ -24,7 +24,7 @@ pub(crate) fn send(ctx: Context, flow: &Flow, kind: EventKind, outcome: Counter)
     }
     let since_ns = match kind {
         EventKind::Opened | EventKind::Failed => flow.started_ns,
-        EventKind::Closed => flow.established_ns,
+        EventKind::Closed | EventKind::AdoptedClosed => flow.established_ns,
     };
     let Some(remote) = ctx.remote_words() else {
         return;

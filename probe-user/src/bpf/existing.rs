@@ -116,7 +116,8 @@ pub(super) fn adopt(
     let mut unseen = None;
     if features.scope == Scope::AllNamespaces {
         let others = namespaces::others();
-        if others.forbidden {
+        // What is forbidden all the same is not for want of rights.
+        if others.forbidden && !Capabilities::effective().is_set(SYS_PTRACE) {
             unseen = Some(SYS_PTRACE);
         }
         for namespace in others.open {

@@ -42,7 +42,11 @@ pub struct EventReport {
     pub target: String,
     /// `client` or `server`.
     pub side: &'static str,
-    /// Opened, failed: since `connect()`. Closed: how long the connection lived. Microseconds.
+    /// Whether the connection was there before the observer.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub adopted: bool,
+    /// Opened, failed: since `connect()`. Closed: how long the connection lived, or where it was adopted how long it was
+    /// observed. Microseconds.
     pub waited_us: u64,
     /// SYNs sent again.
     pub syn_retransmits: u32,
@@ -66,9 +70,14 @@ impl EventReport {
     /// The written form of a kernel record that happened at `time`; `None` if it holds no known kind, role or side.
     #[must_use]
     pub fn new(node: &str, time: SystemTime, phase: Option<&str>, event: &Event) -> Option<Self> {
-        let kind = [EventKind::Opened, EventKind::Failed, EventKind::Closed]
-            .into_iter()
-            .find(|&kind| kind as u8 == event.kind)?;
+        let kind = [
+            EventKind::Opened,
+            EventKind::Failed,
+            EventKind::Closed,
+            EventKind::AdoptedClosed,
+        ]
+        .into_iter()
+        .find(|&kind| kind as u8 == event.kind)?;
         let role = Role::ALL
             .into_iter()
             .find(|&role| role as u8 == event.role)?;
@@ -86,7 +95,7 @@ impl EventReport {
             event: match kind {
                 EventKind::Opened => "opened",
                 EventKind::Failed => "failed",
-                EventKind::Closed => "closed",
+                EventKind::Closed | EventKind::AdoptedClosed => "closed",
             },
             outcome: outcome_name(event.outcome),
             role: role.name(),
@@ -95,6 +104,7 @@ impl EventReport {
                 Side::Client => "client",
                 Side::Server => "server",
             },
+            adopted: kind == EventKind::AdoptedClosed,
             waited_us: event.waited_us,
             syn_retransmits: event.syn_retransmits,
             process: (event.pid != 0).then(|| Process {
@@ -162,6 +172,24 @@ mod tests {
                 "process": {"name": "kubeadm", "pid": 4711}
             })
         );
+    }
+
+    #[test]
+    fn the_end_of_a_connection_from_before_is_labelled() {
+        let written = |kind: EventKind| {
+            let event = Event {
+                kind: kind as u8,
+                ..record()
+            };
+            let report = EventReport::new("", SystemTime::UNIX_EPOCH, None, &event).unwrap();
+            serde_json::to_value(report).unwrap()
+        };
+        let adopted = written(EventKind::AdoptedClosed);
+        assert_eq!(
+            (&adopted["event"], &adopted["adopted"]),
+            (&"closed".into(), &true.into())
+        );
+        assert!(written(EventKind::Closed)["adopted"].is_null());
     }
 
     #[test]

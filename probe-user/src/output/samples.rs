@@ -163,6 +163,7 @@ pub(crate) fn event() -> EventReport {
         role: "etcd-client",
         target: "10.1.0.2:2379".to_owned(),
         side: "client",
+        adopted: false,
         waited_us: 10_311,
         syn_retransmits: 0,
         process: Some(Process {

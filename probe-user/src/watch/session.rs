@@ -117,7 +117,8 @@ impl<'a> Session<'a> {
     /// Reports an event.
     pub fn event(&mut self, event: &Event) -> Flow {
         let long = u128::from(event.waited_us) > SHORT_LIFE.as_micros();
-        if event.kind == EventKind::Closed as u8 && long {
+        let closed = [EventKind::Closed as u8, EventKind::AdoptedClosed as u8];
+        if closed.contains(&event.kind) && long {
             return Flow::Continue;
         }
         let time = wall_time(event.time_ns);

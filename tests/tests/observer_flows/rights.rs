@@ -19,8 +19,9 @@ fn without_the_way_into_other_namespaces_its_own_is_left() -> Result<()> {
     let (own, other) = (Namespace::create()?, Namespace::create()?);
     let folder = tempfile::tempdir()?;
     let flags = CallbackFlags::load(folder.path())?;
-    let (here, there) = (
+    let (here, ending, there) = (
         Busy::start(&own, "127.0.0.1:2379")?,
+        Busy::start(&own, "127.0.0.1:2380")?,
         Busy::start(&other, "127.0.0.1:2379")?,
     );
     let only = "-all,+bpf,+net_admin,+perfmon,+sys_ptrace";
@@ -28,7 +29,7 @@ fn without_the_way_into_other_namespaces_its_own_is_left() -> Result<()> {
         .map(Into::into)
         .to_vec();
     words.push(binary()?.into_os_string());
-    words.extend(["watch", "--all-namespaces", "--interval=1s"].map(Into::into));
+    words.extend(["watch", "-ojson", "--all-namespaces", "--interval=1s"].map(Into::into));
     let mut watch = Running::start(&own, Path::new("setpriv"), words)?;
     watch.wait_ready()?;
     let set = |namespace: &Namespace, busy: &Busy| -> Result<Vec<u32>> {
@@ -41,7 +42,19 @@ fn without_the_way_into_other_namespaces_its_own_is_left() -> Result<()> {
     };
     assert_eq!(set(&own, &here)?, [CALLBACKS; 2]);
     assert_eq!(set(&other, &there)?, [0; 2]);
-    watch.wait_until(|watch| watch.printed().contains("[1 adopted]"))?;
+    watch.wait_until(|watch| watch.printed().contains(r#""adopted":1"#))?;
+    drop(ending);
+    // Its end is told as that of a connection from before.
+    let told = |line: &str| {
+        [
+            r#""event":"closed""#,
+            r#""role":"etcd-peer""#,
+            r#""adopted":true"#,
+        ]
+        .iter()
+        .all(|field| line.contains(field))
+    };
+    watch.wait_until(|watch| watch.printed().lines().any(told))?;
     watch.signal(Signal::TERM)?;
     let finished = watch.wait()?;
     ensure!(finished.code == Some(0), "{finished:?}");
