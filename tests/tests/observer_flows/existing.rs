@@ -124,7 +124,7 @@ fn they_are_adopted_and_given_back() -> Result<()> {
 }
 
 /// Ids of the `sock_ops` programs that are loaded on this host, whoever loaded them.
-fn sock_ops_programs() -> Result<BTreeSet<u64>> {
+pub(super) fn sock_ops_programs() -> Result<BTreeSet<u64>> {
     let output = command("bpftool").args(["-j", "prog", "list"]).output()?;
     let programs: serde_json::Value = serde_json::from_slice(&output.stdout)?;
     let all = programs.as_array().context("bpftool printed no list")?;
