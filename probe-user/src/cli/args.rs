@@ -1,11 +1,10 @@
 //! Arguments as clap reads them; nothing but [`crate::config`] looks at these.
 
 use std::path::PathBuf;
-use std::time::Duration;
 
 use clap::{Parser, Subcommand, ValueEnum};
 
-use super::{DecisionArgs, RunArgs, TimingArgs, WatchArgs, duration};
+use super::{DecisionArgs, ProbingArgs, RunArgs, TimingArgs, WatchArgs};
 
 const EXIT_CODES: &str = "Exit codes:
   0  pass (warnings included)
@@ -111,25 +110,12 @@ pub enum DoctorFormat {
 /// `joinprobe preflight`.
 #[derive(Debug, clap::Args)]
 pub struct PreflightArgs {
-    /// etcd member's client address, usually port 2379; repeatable
-    #[arg(long, value_name = "HOST:PORT", help_heading = "Targets")]
-    pub etcd: Vec<String>,
-    /// etcd member's peer address, usually port 2380; repeatable
-    #[arg(long, value_name = "HOST:PORT", help_heading = "Targets")]
-    pub etcd_peer: Vec<String>,
-    /// API server or load balancer, usually port 6443; repeatable
-    #[arg(long, value_name = "HOST:PORT", help_heading = "Targets")]
-    pub apiserver: Vec<String>,
+    /// What is measured, and how.
+    #[command(flatten)]
+    pub probing: ProbingArgs,
     /// The node joins as a worker: etcd need not be measured
     #[arg(long, help_heading = "Targets")]
     pub worker: bool,
-
-    /// kubeadm's join configuration [default: /run/kubeadm/kubeadm-join-config.yaml, /etc/kubeadm.yml]
-    #[arg(long, value_name = "FILE", help_heading = "Discovery")]
-    pub join_config: Option<PathBuf>,
-    /// kubeconfig that names the API server [default: admin.conf, kubelet.conf, bootstrap-kubelet.conf in /etc/kubernetes]
-    #[arg(long, value_name = "FILE", help_heading = "Discovery")]
-    pub kubeconfig: Option<PathBuf>,
     /// Look for all these files below DIR, for example where a container has the host's filesystem mounted
     #[arg(
         long,
@@ -142,60 +128,10 @@ pub struct PreflightArgs {
     /// Look at no files but those that are named; targets and credentials then come from flags only
     #[arg(long, help_heading = "Discovery")]
     pub no_discovery: bool,
-    /// Domain whose SRV records name the members of an external etcd, as for etcd's --discovery-srv; repeatable
-    #[arg(long, value_name = "DOMAIN", help_heading = "Discovery")]
-    pub etcd_srv: Vec<String>,
-    /// Ask the API server for the etcd pods: one read-only list, with a kubeconfig's credentials or, where pki/ca.key
-    /// is present, with a client certificate made in memory
-    #[arg(long, help_heading = "Discovery")]
-    pub discover_etcd: bool,
-    /// Ask etcd for its members: one more read-only call; needs a client certificate for etcd
-    #[arg(long, help_heading = "Discovery")]
-    pub discover_members: bool,
-
-    /// CA that signed etcd's certificates (PEM)
-    #[arg(long, value_name = "FILE", help_heading = "Credentials")]
-    pub etcd_cacert: Option<PathBuf>,
-    /// Client certificate for etcd (PEM)
-    #[arg(long, value_name = "FILE", help_heading = "Credentials")]
-    pub etcd_cert: Option<PathBuf>,
-    /// Key of the client certificate (PEM, not encrypted)
-    #[arg(long, value_name = "FILE", help_heading = "Credentials")]
-    pub etcd_key: Option<PathBuf>,
-    /// Where etcd/ca.key is present and no client certificate is, make one in memory: valid 5 minutes, never written
-    #[arg(long, help_heading = "Credentials")]
-    pub etcd_mint_client_cert: bool,
-    /// CA that signed the API server's certificate (PEM)
-    #[arg(long, value_name = "FILE", help_heading = "Credentials")]
-    pub apiserver_ca: Option<PathBuf>,
-
-    /// Time for the whole run
-    #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = duration::parse_positive, help_heading = "Probing")]
-    pub timeout: Duration,
-    /// Repeat failed targets for so long (a load balancer may not be ready yet)
-    #[arg(long, value_name = "DURATION", default_value = "0s", value_parser = duration::parse, help_heading = "Probing")]
-    pub retry_for: Duration,
-    /// Most connections to one target; more than one only while its median RTT is undecided
-    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=16), help_heading = "Probing")]
-    pub max_connections: u32,
-    /// Send the ClientHello in one piece, for servers or middleboxes that want it so; no path RTT then
-    #[arg(long, help_heading = "Probing")]
-    pub no_pacing: bool,
-    /// For targets that are not all right (or all, when all are): send SYNs with growing TTL, to show at which hop the
-    /// time goes; up to 10 s more
-    #[arg(long, help_heading = "Probing")]
-    pub trace: bool,
-    /// Send the one read-only etcd request to every member instead of one
-    #[arg(long, help_heading = "Probing")]
-    pub probe_each_member: bool,
 
     /// How the verdict is reached.
     #[command(flatten)]
     pub decision: DecisionArgs,
-    /// Tolerate so many etcd members that do not answer
-    #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Verdict")]
-    pub allow_unreachable: u32,
-
     /// Format of the result on standard output
     #[arg(short, long, value_enum, default_value_t = OutputFormat::Table, help_heading = "Output")]
     pub output: OutputFormat,

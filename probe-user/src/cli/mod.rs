@@ -6,6 +6,7 @@ mod duration;
 mod format;
 pub mod log;
 mod observe;
+mod probing;
 pub mod progress;
 pub mod signal;
 
@@ -15,3 +16,4 @@ pub use args::{
 };
 pub use decision::{DecisionArgs, Mode, TimingArgs};
 pub use observe::{ObserveArgs, RunArgs, WatchArgs};
+pub use probing::ProbingArgs;

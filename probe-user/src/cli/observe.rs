@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::{DecisionArgs, OutputFormat, duration};
+use super::{DecisionArgs, OutputFormat, ProbingArgs, duration};
 
 /// What `watch` and `run` have in common.
 #[derive(Debug, clap::Args)]
@@ -104,9 +104,13 @@ pub struct RunArgs {
     /// Hand the command its standard output and error untouched; its phases are then not known
     #[arg(long, help_heading = "Command")]
     pub no_phases: bool,
-    /// Run a preflight first, with targets and credentials as discovered, and do not start the command if it fails
+    /// Run a preflight first, and do not start the command if it fails; without targets, kubeadm's own --config and what
+    /// is on disk name them
     #[arg(long, help_heading = "Command")]
     pub preflight: bool,
+    /// What the preflight measures, and how.
+    #[command(flatten)]
+    pub probing: ProbingArgs,
     /// The command and its arguments
     #[arg(last = true, required = true, value_name = "CMD")]
     pub command: Vec<OsString>,

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::sources::Origins;
 use super::{Common, ConfigError, DecisionChoice};
-use crate::cli::{OutputFormat, PreflightArgs};
+use crate::cli::{OutputFormat, PreflightArgs, ProbingArgs};
 use crate::discover::{Found, Hints, Root};
 use crate::exit::Leniency;
 use crate::target::{Role, TargetSpec, parse};
@@ -90,18 +90,26 @@ impl PreflightConfig {
         args: PreflightArgs,
         origins: &Origins,
     ) -> Result<Self, ConfigError> {
+        let PreflightArgs {
+            probing: args,
+            worker,
+            root,
+            no_discovery,
+            decision,
+            output,
+        } = args;
         let targets = targets(&args, origins)?;
-        if targets.is_empty() && args.no_discovery && args.etcd_srv.is_empty() {
+        if targets.is_empty() && no_discovery && args.etcd_srv.is_empty() {
             return Err(ConfigError::NoTargets);
         }
         let etcd_client = client_pair(&args)?;
-        let decision = DecisionChoice::resolve(args.decision, origins)?;
+        let decision = DecisionChoice::resolve(decision, origins)?;
         Ok(Self {
             common,
             targets,
             discovery: DiscoveryChoice {
-                files: !args.no_discovery,
-                root: Root::at(&args.root),
+                files: !no_discovery,
+                root: Root::at(&root),
                 hints: Hints {
                     join_config: args.join_config,
                     kubeconfig: args.kubeconfig,
@@ -110,7 +118,7 @@ impl PreflightConfig {
                 etcd: args.discover_etcd,
                 members: args.discover_members,
             },
-            worker: args.worker,
+            worker,
             credentials: Credentials {
                 etcd_client,
                 etcd_ca: args.etcd_cacert,
@@ -125,12 +133,12 @@ impl PreflightConfig {
             probe_each_member: args.probe_each_member,
             decision,
             allow_unreachable: args.allow_unreachable,
-            output: args.output,
+            output,
         })
     }
 }
 
-fn targets(args: &PreflightArgs, origins: &Origins) -> Result<Vec<Found<TargetSpec>>, ConfigError> {
+fn targets(args: &ProbingArgs, origins: &Origins) -> Result<Vec<Found<TargetSpec>>, ConfigError> {
     let mut targets: Vec<Found<TargetSpec>> = Vec::new();
     for (name, role, inputs) in [
         ("etcd", Role::EtcdClient, &args.etcd),
@@ -152,7 +160,7 @@ fn targets(args: &PreflightArgs, origins: &Origins) -> Result<Vec<Found<TargetSp
     Ok(targets)
 }
 
-fn client_pair(args: &PreflightArgs) -> Result<Option<(PathBuf, PathBuf)>, ConfigError> {
+fn client_pair(args: &ProbingArgs) -> Result<Option<(PathBuf, PathBuf)>, ConfigError> {
     let needs = |given, missing, reason| {
         Err(ConfigError::Needs {
             given,

@@ -1,5 +1,6 @@
 //! A preflight that the command has to pass first.
 
+use std::ffi::OsStr;
 use std::io;
 
 use crate::config::PreflightConfig;
@@ -7,8 +8,12 @@ use crate::exit::Exit;
 use crate::output::{Marks, Render as _, Table};
 use crate::preflight::{self, PreflightError};
 
-/// Runs the preflight and reports it on standard error; `Some` is the exit code when the command shall not start.
-pub(super) async fn refuses(config: &PreflightConfig) -> Result<Option<Exit>, PreflightError> {
+/// Runs the preflight and reports it on standard error; `Some` is the exit code when the command shall not start: after a
+/// fail, and under `--strict` after a warning. What was not decided is no reason to stop.
+pub(super) async fn refuses(
+    config: &PreflightConfig,
+    command: &OsStr,
+) -> Result<Option<Exit>, PreflightError> {
     let outcome = preflight::run(config).await?;
     let table = Table {
         marks: Marks::of_locale(),
@@ -18,5 +23,20 @@ pub(super) async fn refuses(config: &PreflightConfig) -> Result<Option<Exit>, Pr
     if let Err(error) = table.write(&outcome.report, &mut out) {
         log::warn!("the preflight's report could not be written: {error}");
     }
-    Ok((outcome.exit != Exit::Pass).then_some(outcome.exit))
+    let command = command.display();
+    Ok(match outcome.exit {
+        Exit::Pass => None,
+        Exit::Inconclusive => {
+            log::warn!("the preflight was not decided; {command} is started all the same");
+            None
+        }
+        exit => {
+            let code = exit.code();
+            log::error!(
+                "{command} was not started: the preflight before it ended with exit code {code}; mend what it names, or \
+                 leave out --preflight to start regardless"
+            );
+            Some(exit)
+        }
+    })
 }

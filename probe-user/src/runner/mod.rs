@@ -78,7 +78,7 @@ pub async fn run(
     core: Option<&Before>,
 ) -> Result<Exit, RunError> {
     if let Some(preflight) = &config.preflight
-        && let Some(exit) = gate::refuses(preflight).await?
+        && let Some(exit) = gate::refuses(preflight, config.program()).await?
     {
         return Ok(exit);
     }

@@ -97,7 +97,7 @@ fn the_example_of_a_configuration_file_is_understood() -> Result<()> {
     let Command::Preflight(args) = args.command else {
         bail!("not preflight");
     };
-    assert_eq!(args.etcd.len(), 3);
+    assert_eq!(args.probing.etcd.len(), 3);
     ensure!(
         completed
             .origins

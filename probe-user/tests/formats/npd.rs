@@ -106,7 +106,9 @@ fn the_shipped_configuration_keeps_the_detectors_rules() -> Result<()> {
         };
         assert_eq!(preflight.output, OutputFormat::Npd);
         // The detector kills what is late, and then there is no message.
-        assert!(preflight.timeout + preflight.retry_for < duration(rule, "/timeout")?);
+        assert!(
+            preflight.probing.timeout + preflight.probing.retry_for < duration(rule, "/timeout")?
+        );
     }
     Ok(())
 }

@@ -50,10 +50,10 @@ fn typed_wins_over_environment_and_environment_over_file() {
         ("JOINPROBE_TIMEOUT", "2s"),
     ];
     let (args, origins) = preflight("preflight --etcd a:1", &variables, Some(file));
-    assert_eq!(args.etcd, ["a:1"]);
-    assert_eq!(args.apiserver, ["x:1"]);
-    assert_eq!(args.etcd_peer, ["e:1"]);
-    assert_eq!(args.timeout, Duration::from_secs(2));
+    assert_eq!(args.probing.etcd, ["a:1"]);
+    assert_eq!(args.probing.apiserver, ["x:1"]);
+    assert_eq!(args.probing.etcd_peer, ["e:1"]);
+    assert_eq!(args.probing.timeout, Duration::from_secs(2));
     assert!(args.decision.strict);
     assert_eq!(origins.of("etcd").to_string(), "--etcd");
     assert_eq!(
@@ -63,7 +63,7 @@ fn typed_wins_over_environment_and_environment_over_file() {
     let peer = origins.of("etcd-peer").to_string();
     assert!(peer.ends_with("joinprobe.yaml (etcd-peer)"), "{peer}");
     let (args, _) = preflight("preflight", &variables, Some(file));
-    assert_eq!(args.etcd, ["b:1", "b:2"]);
+    assert_eq!(args.probing.etcd, ["b:1", "b:2"]);
 }
 
 #[test]
@@ -105,8 +105,8 @@ fn file_by_variable_and_empty_values() {
         ],
         None,
     );
-    assert!(!args.decision.strict && !args.worker && args.etcd.is_empty());
-    assert_eq!(args.timeout, Duration::from_secs(5));
+    assert!(!args.decision.strict && !args.worker && args.probing.etcd.is_empty());
+    assert_eq!(args.probing.timeout, Duration::from_secs(5));
 }
 
 #[test]
