@@ -13,7 +13,7 @@ pub(super) struct Headline<'a> {
 }
 
 impl<'a> Headline<'a> {
-    /// The worst finding; among equals the one that is farthest beyond its limit, or closest to it. `None` when there
+    /// The worst finding; among equals first what cannot be reached or was refused, then the one that is farthest beyond its limit, or closest to it. `None` when there
     /// is no finding at all.
     pub(super) fn of(report: &'a Report) -> Option<Self> {
         Self::all(report)
@@ -71,7 +71,7 @@ impl<'a> Headline<'a> {
         }
     }
 
-    fn weight(&self) -> (u8, f64) {
+    fn weight(&self) -> (u8, u8, f64) {
         let severity = match self.finding.mark {
             FindingState::Fail => 5,
             FindingState::Inconclusive => 4,
@@ -87,7 +87,19 @@ impl<'a> Headline<'a> {
             .amount
             .and_then(share_of_limit)
             .unwrap_or(without_amount);
-        (severity, share)
+        (severity, urgency(self.finding.id), share)
+    }
+}
+
+/// How much a check matters beside others in the same state: a join is stopped by what is not there or refuses it,
+/// slowed by distance and loss, and not touched by what is due next month.
+fn urgency(id: &str) -> u8 {
+    match id {
+        "reachable" | "unreachable-members" => 3,
+        "client-certificate" | "tls" => 2,
+        "syn-retransmits" | "key-permissions" => 0,
+        _ if id.ends_with("-certificate") || id.ends_with("-ca") => 0,
+        _ => 1,
     }
 }
 
@@ -95,6 +107,8 @@ impl<'a> Headline<'a> {
 fn share_of_limit(amount: Amount) -> Option<f64> {
     match (amount.value, amount.limit?) {
         (0, _) => Some(0.0),
+        // Of a limit of none there is no multiple.
+        (value, 0) => Some(value as f64),
         (value, limit) => Some(value as f64 / limit as f64),
     }
 }
@@ -161,6 +175,36 @@ mod tests {
             Headline::of(&report).unwrap().finding.mark,
             FindingState::Warn
         );
+    }
+
+    #[test]
+    fn what_stops_a_join_goes_before_what_slows_it() {
+        let warning = |id| {
+            let finding = crate::verdict::Finding {
+                value: Some(3),
+                limit: Some(0),
+                ..crate::verdict::Finding::plain(id, FindingState::Warn, id)
+            };
+            FindingReport::new(&finding)
+        };
+        let mut report = samples::nothing();
+        report.findings = [
+            "server-certificate",
+            "etcd-ca",
+            "syn-retransmits",
+            "etcd-path-rtt-median",
+            "client-certificate",
+            "unreachable-members",
+        ]
+        .map(warning)
+        .into();
+        while let Some(expected) = report.findings.last().map(|finding| finding.id) {
+            if report.findings.len() < 4 {
+                break;
+            }
+            assert_eq!(Headline::of(&report).unwrap().finding.id, expected);
+            report.findings.pop();
+        }
     }
 
     #[test]

@@ -59,6 +59,7 @@ pub async fn run(config: &PreflightConfig) -> Result<Outcome, PreflightError> {
             return Err(signal.map_or_else(PreflightError::Signals, PreflightError::Interrupted));
         }
     };
+    let attaching = Instant::now();
     let mut observer = Observer::attach(&observer_config(config, &plan))?;
     let attached = Memory::of_this_process();
     log::info!("attached to {}", observer.hierarchy().path().display());
@@ -70,7 +71,8 @@ pub async fn run(config: &PreflightConfig) -> Result<Outcome, PreflightError> {
         None
     });
     let progress = Progress::start(format!("probing {} targets", plan.targets.len()));
-    let mut rounds = Rounds::new(config, &plan, started);
+    // What loading the programs took is not the network's fault and must not shorten the servers' time to answer.
+    let mut rounds = Rounds::new(config, &plan, started + attaching.elapsed());
     tokio::select! {
         () = rounds.run(&mut observer) => {}
         () = forward(&mut kernel_log) => {}

@@ -14,6 +14,7 @@ use crate::measure::{Counters, Distributions, TargetMeasurement};
 use crate::plan::Plan;
 use crate::probe::{
     EtcdRead, Extent, Pacing, ProbeContext, ProbeFailure, ProbeReport, Resolver, Stage, probe,
+    unless_hasty,
 };
 use crate::target::{Side, Target, TargetSpec};
 use crate::verdict::{Decisions, needs_more};
@@ -238,6 +239,7 @@ async fn entries(
     attempts: u32,
     deadline: Instant,
 ) -> Vec<Entry> {
+    let begun = Instant::now();
     match resolver.resolve(spec, deadline).await {
         Ok(found) => found
             .targets
@@ -251,6 +253,7 @@ async fn entries(
             })
             .collect(),
         Err(failure) => {
+            let failure = unless_hasty(failure, spec, begun, deadline);
             let target = Target {
                 spec: spec.clone(),
                 address: None,

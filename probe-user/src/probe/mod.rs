@@ -6,6 +6,7 @@ mod connect;
 mod context;
 mod etcd;
 mod pacing;
+mod patience;
 mod refusal;
 mod report;
 mod resolve;
@@ -20,8 +21,10 @@ use tokio::io::AsyncWriteExt;
 use tokio::time::{Instant, timeout_at};
 
 pub(crate) use self::etcd::{LEADER_CHANGED, OneConnection};
+pub(crate) use self::patience::unless_hasty;
 pub(crate) use self::wire::{Wire, WireStream};
 pub use context::{Enough, EtcdRead, Extent, Marker, NoMarker, Pacing, ProbeContext};
+pub use patience::{MIN_PATIENCE, TOO_SHORT};
 pub use report::{
     ClientCertificate, EtcdAnswer, ProbeFailure, ProbeReport, Stage, Stages, TlsState,
 };
@@ -52,10 +55,11 @@ pub async fn probe(target: &Target, context: &ProbeContext<'_>) -> ProbeReport {
         });
         return report;
     };
+    let begun = Instant::now();
     let connected = match connect::connect(target, address, context).await {
         Ok(connected) => connected,
         Err(failure) => {
-            report.failure = Some(failure);
+            report.failure = Some(unless_hasty(failure, target, begun, context.deadline));
             return report;
         }
     };
@@ -64,7 +68,8 @@ pub async fn probe(target: &Target, context: &ProbeContext<'_>) -> ProbeReport {
     let until = work_until(context.deadline, close_for);
     report.failure = converse(target, context, &connected, until, &mut report)
         .await
-        .err();
+        .err()
+        .map(|failure| unless_hasty(failure, target, begun, until));
     report.segments = tcp_segments(connected.wire.socket.as_fd()).ok();
     let closed_by = context.deadline.min(Instant::now() + close_for);
     connected.wire.close(closed_by).await;

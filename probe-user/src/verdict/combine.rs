@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::policy::{Join, RunPolicy};
 use super::{Finding, FindingState, RunVerdict, TargetVerdict, Verdict, judge, text};
 use crate::measure::TargetMeasurement;
-use crate::probe::Stage;
+use crate::probe::{ProbeFailure, Stage, TOO_SHORT};
 use crate::target::{Role, RoleName};
 
 /// The run's verdict: that of its worst target, after what the policy tolerates, and never a pass for a join whose
@@ -102,10 +102,15 @@ fn is_unreachable_member(measured: &TargetMeasurement) -> bool {
             .probe
             .as_ref()
             .and_then(|probe| probe.failure.as_ref())
-            .is_some_and(|failure| failure.stage <= Stage::Tcp)
+            .is_some_and(does_not_answer)
 }
 
-/// Hosts of etcd members of which a port could not be reached; a member's two ports count once.
+/// A server that is stopped or hangs still accepts connections: its kernel does. One that was given no time is neither.
+fn does_not_answer(failure: &ProbeFailure) -> bool {
+    failure.result == "timed_out" || (failure.stage <= Stage::Tcp && failure.result != TOO_SHORT)
+}
+
+/// Hosts of etcd members of which a port could not be reached or did not answer; a member's two ports count once.
 fn unreachable_members(targets: &[(TargetMeasurement, TargetVerdict)]) -> Vec<String> {
     let mut hosts = BTreeMap::new();
     for (measured, _) in targets {

@@ -182,11 +182,11 @@ impl Judge {
             "worst-interval",
             state,
             format!(
-                "worst interval: {} to {}, {}: {}",
+                "{} (worst interval, {}: {} to {})",
+                when.about,
+                worst.verdict.name(),
                 Timestamp(begin),
                 Timestamp(when.end),
-                worst.verdict.name(),
-                when.about
             ),
         )
     }

@@ -238,7 +238,7 @@ fn noise() -> Result<()> {
             setup.patience = Duration::from_millis(250);
             let report = setup.probe(&target).await;
             let failure = report.failure.context("noise was taken for a server")?;
-            let words = ["no_tls", "tls_failed", "timed_out", "reset"];
+            let words = ["no_tls", "tls_failed", "timed_out", "too_short", "reset"];
             assert!(words.contains(&failure.result), "{index}: {failure:?}");
             assert!(failure.text.contains(&target.to_string()));
             assert!(!failure.text.contains(char::is_control), "{}", failure.text);

@@ -100,7 +100,21 @@ fn syn(measured: &TargetMeasurement, rules: &Rules<'_>) -> Finding {
         ..Finding::plain(SYN, FindingState::Pass, "")
     };
     let connects = text::count(opened, "connect");
-    if sent_again > limit.value {
+    let nobody_there = measured
+        .probe
+        .as_ref()
+        .is_some_and(|probe| probe.failure.is_some() && probe.stages.tcp.is_none());
+    if nobody_there {
+        // SYNs sent again to nobody tell of no loss; `reachable` says what there is to say.
+        Finding {
+            state: FindingState::Skipped,
+            text: format!(
+                "no connection was established, so {} tell nothing about loss",
+                text::count(sent_again, "SYN retransmit")
+            ),
+            ..base
+        }
+    } else if sent_again > limit.value {
         Finding {
             state: FindingState::Warn,
             text: format!(

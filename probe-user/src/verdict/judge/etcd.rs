@@ -1,8 +1,8 @@
 //! What etcd itself took for the one read.
 
-use super::Rules;
+use super::{Rules, reach};
 use crate::measure::{TargetMeasurement, micros};
-use crate::probe::{EtcdAnswer, LEADER_CHANGED, Stage};
+use crate::probe::{EtcdAnswer, LEADER_CHANGED, Stage, TOO_SHORT};
 use crate::target::Role;
 use crate::verdict::limits::LimitId;
 use crate::verdict::median::{Median, Samples};
@@ -18,9 +18,9 @@ pub(super) fn findings(measured: &TargetMeasurement, rules: &Rules<'_>) -> Vec<F
     }
     if let Some(failure) = probe.failure.as_ref().filter(|f| f.stage == Stage::Request) {
         return vec![
-            Finding::plain("etcd-request", FindingState::Fail, failure.text.clone()).hint(
-                "A member that cannot answer a read within 2 s cannot accept a new member either: check for a leader (etcdctl endpoint status), slow disks and overloaded members before joining.",
-            ),
+            Finding::plain("etcd-request", reach::state_of(failure), failure.text.clone()).hint(if failure.result == TOO_SHORT { reach::HASTE } else {
+                "A member that cannot answer a read within 2 s cannot accept a new member either: check for a leader (etcdctl endpoint status), slow disks and overloaded members before joining."
+            }),
         ];
     }
     let (Some(answer), Some(took)) = (&probe.etcd, probe.stages.request) else {

@@ -1,7 +1,7 @@
 //! Whether the target could be reached, trusted and asked.
 
 use crate::measure::TargetMeasurement;
-use crate::probe::{ClientCertificate, ProbeReport, Stage, TlsState};
+use crate::probe::{ClientCertificate, ProbeFailure, ProbeReport, Stage, TOO_SHORT, TlsState};
 use crate::target::{Role, RoleName};
 use crate::verdict::text;
 use crate::verdict::{Finding, FindingState};
@@ -20,6 +20,19 @@ pub(super) fn findings(measured: &TargetMeasurement) -> Vec<Finding> {
     findings
 }
 
+/// What is said of a target that had no time to answer.
+pub(super) const HASTE: &str =
+    "Nothing is known about this target; run again with a longer --timeout (10s is the default).";
+
+/// A failure for want of time decides nothing.
+pub(super) fn state_of(failure: &ProbeFailure) -> FindingState {
+    if failure.result == TOO_SHORT {
+        FindingState::Inconclusive
+    } else {
+        FindingState::Fail
+    }
+}
+
 fn failed_to_connect(probe: &ProbeReport) -> bool {
     probe
         .failure
@@ -30,8 +43,9 @@ fn failed_to_connect(probe: &ProbeReport) -> bool {
 fn reachable(measured: &TargetMeasurement, probe: &ProbeReport) -> Finding {
     match &probe.failure {
         Some(failure) if failure.stage <= Stage::Tcp => {
-            Finding::plain("reachable", FindingState::Fail, failure.text.clone()).hint(
+            Finding::plain("reachable", state_of(failure), failure.text.clone()).hint(
                 match failure.result {
+                    TOO_SHORT => HASTE,
                     "unresolved" => {
                         "The join cannot use this name either; check the name, /etc/hosts and the resolver of this node."
                     }
@@ -64,8 +78,9 @@ fn reachable(measured: &TargetMeasurement, probe: &ProbeReport) -> Finding {
 
 fn tls(probe: &ProbeReport) -> Finding {
     if let Some(failure) = probe.failure.as_ref().filter(|f| f.stage == Stage::Tls) {
-        return Finding::plain("tls", FindingState::Fail, failure.text.clone()).hint(
+        return Finding::plain("tls", state_of(failure), failure.text.clone()).hint(
             match failure.result {
+                TOO_SHORT => HASTE,
                 "no_tls" => {
                     "kubeadm speaks only TLS to this port; check that it is the port of the right server."
                 }
@@ -141,7 +156,7 @@ fn readyz(measured: &TargetMeasurement, probe: &ProbeReport) -> Option<Finding> 
     }
     if let Some(failure) = probe.failure.as_ref().filter(|f| f.stage == Stage::Request) {
         return Some(
-            Finding::plain(ID, FindingState::Fail, failure.text.clone()).hint(
+            Finding::plain(ID, state_of(failure), failure.text.clone()).hint(
                 "The join talks to this API server first; check its health, or the load balancer's, before joining.",
             ),
         );
