@@ -43,7 +43,7 @@ pub fn settings(path: &Path) -> Result<Vec<Setting>, DiscoverError> {
         return Err(DiscoverError::Unreadable {
             kind: Kind::Config,
             path: path.to_owned(),
-            source: std::io::ErrorKind::NotFound.into(),
+            source: rustix::io::Errno::NOENT.into(),
         });
     };
     let documents = Documents::parse(&text)?;

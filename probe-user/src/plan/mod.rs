@@ -20,7 +20,7 @@ pub use trust::Trust;
 use crate::config::{Credentials, DiscoveryChoice, TimingChoice};
 use crate::discover::{Discovery, Found, FoundTarget, NodeKind, discover};
 use crate::probe::Resolver;
-use crate::target::TargetSpec;
+use crate::target::{RoleName as _, TargetSpec};
 use crate::tls::CredentialError;
 use crate::verdict::{Finding, FindingState, Join};
 
@@ -55,7 +55,7 @@ pub struct Plan {
     /// The cluster's timing.
     pub timing: TimingChoice,
     /// etcd is not the cluster's own, so that its members' hosts are not the API servers'.
-    pub external_etcd: bool,
+    pub stacked: bool,
     /// What was found out on the way.
     pub findings: Vec<Finding>,
     /// Why the API server that answers cannot be the one that was meant.
@@ -102,7 +102,13 @@ impl Plan {
                 apiserver: api,
             },
             join: join(request, &found),
-            external_etcd: found.external_etcd.is_some() || !request.services.is_empty(),
+            stacked: found.external_etcd.is_none()
+                && request.services.is_empty()
+                && (choice.etcd
+                    || found
+                        .targets
+                        .iter()
+                        .any(|target| target.spec.role.is_etcd())),
             timing: TimingChoice {
                 heartbeat: request.timing.heartbeat.clone().or(found.heartbeat),
                 election: request.timing.election.clone().or(found.election),

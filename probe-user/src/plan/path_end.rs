@@ -18,7 +18,7 @@ const ID: &str = "apiserver-path-end";
 pub fn path_end(
     measured: &TargetMeasurement,
     all: &[TargetMeasurement],
-    external_etcd: bool,
+    stacked: bool,
 ) -> Option<Finding> {
     let target = &measured.target;
     if target.spec.role != Role::ApiServer {
@@ -41,7 +41,7 @@ pub fn path_end(
     if address.is_loopback() {
         evidence.push("it is an address of this host".to_owned());
     }
-    if !members.is_empty() && !external_etcd {
+    if !members.is_empty() && stacked {
         evidence.push("none of the etcd members has that address".to_owned());
     }
     let holds = certificate
@@ -116,7 +116,7 @@ mod tests {
         }
     }
 
-    fn judge(address: &str, names: &[&str], members: &[&str], external: bool) -> Option<Finding> {
+    fn judge(address: &str, names: &[&str], members: &[&str], stacked: bool) -> Option<Finding> {
         let api = measured(Role::ApiServer, address, names);
         let mut all = vec![api.clone()];
         all.extend(
@@ -124,35 +124,35 @@ mod tests {
                 .iter()
                 .map(|member| measured(Role::EtcdClient, member, &[])),
         );
-        path_end(&api, &all, external)
+        path_end(&api, &all, stacked)
     }
 
     #[test]
     fn a_members_address_is_the_api_servers() {
-        let finding = judge("10.1.0.1", &["10.1.0.1"], &["10.1.0.1"], false).unwrap();
+        let finding = judge("10.1.0.1", &["10.1.0.1"], &["10.1.0.1"], true).unwrap();
         assert_eq!(finding.state, FindingState::Pass);
         // IPv4 through an IPv6 socket is still the same host.
-        let finding = judge("::ffff:10.1.0.1", &[], &["10.1.0.1"], false).unwrap();
+        let finding = judge("::ffff:10.1.0.1", &[], &["10.1.0.1"], true).unwrap();
         assert_eq!(finding.state, FindingState::Pass);
     }
 
     #[test]
     fn evidence_is_named() {
         let text = |finding: Option<Finding>| finding.unwrap().text;
-        let in_front = text(judge("10.1.0.9", &["10.1.0.9"], &["10.1.0.1"], false));
+        let in_front = text(judge("10.1.0.9", &["10.1.0.9"], &["10.1.0.1"], true));
         assert!(in_front.contains("none of the etcd members"), "{in_front}");
-        let nat = text(judge("192.0.2.1", &["10.1.0.1"], &[], false));
+        let nat = text(judge("192.0.2.1", &["10.1.0.1"], &[], true));
         assert!(nat.contains("does not hold that address"), "{nat}");
-        let local = text(judge("127.0.0.1", &["127.0.0.1"], &[], false));
+        let local = text(judge("127.0.0.1", &["127.0.0.1"], &[], true));
         assert!(local.contains("this host"), "{local}");
     }
 
     #[test]
     fn without_evidence_nothing_is_said() {
-        assert!(judge("10.1.0.9", &["10.1.0.9"], &[], false).is_none());
-        // External members say nothing about where API servers run.
-        assert!(judge("10.1.0.9", &["10.1.0.9"], &["10.2.0.1"], true).is_none());
+        assert!(judge("10.1.0.9", &["10.1.0.9"], &[], true).is_none());
+        // Members that are external, or known only by a flag, say nothing about where API servers run.
+        assert!(judge("10.1.0.9", &["10.1.0.9"], &["10.2.0.1"], false).is_none());
         let member = measured(Role::EtcdClient, "10.1.0.1", &[]);
-        assert!(path_end(&member, std::slice::from_ref(&member), false).is_none());
+        assert!(path_end(&member, std::slice::from_ref(&member), true).is_none());
     }
 }

@@ -105,7 +105,7 @@ pub(super) fn run(
             let mut judged = target(decisions, config, plan, measurement, measured.len());
             judged
                 .findings
-                .extend(path_end(measurement, measured, plan.external_etcd));
+                .extend(path_end(measurement, measured, plan.stacked));
             (measurement.clone(), judged)
         })
         .collect();

@@ -71,7 +71,7 @@ fn essential_missing(
                 FindingState::Inconclusive,
                 "etcd not measured: no etcd target answered, so nothing is known about the path that decides a control-plane join",
             )
-            .hint("Give the members with --etcd HOST:2379 or --etcd-peer HOST:2380; for a worker node, say that a worker is joining."),
+            .hint("Give the members with --etcd HOST:2379 or --etcd-peer HOST:2380; for a worker node, give --worker."),
         ),
         Join::Worker if !measured(|role| role == Role::ApiServer) => Some(
             Finding::plain(

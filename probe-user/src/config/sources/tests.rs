@@ -135,7 +135,7 @@ fn refusals_name_where_the_value_came_from() {
         (
             &[("JOINPROBE_CONFIG", "/nowhere.yaml")],
             None,
-            &["/nowhere.yaml", "cannot read"],
+            &["/nowhere.yaml", "cannot read", "No such file or directory"],
         ),
         (
             &[],

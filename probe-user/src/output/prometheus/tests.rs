@@ -215,6 +215,12 @@ impl Drop for Folder {
 }
 
 #[test]
+fn a_textfile_of_another_name_is_refused_with_a_better_one() {
+    let error = Textfile::new("/tmp/x.txt".as_ref()).unwrap_err();
+    assert!(error.to_string().ends_with("/tmp/x.prom"), "{error}");
+}
+
+#[test]
 fn the_textfile_is_replaced_whole_and_readable() {
     let folder = Folder::new("textfile");
     let path = folder.0.join("joinprobe.prom");

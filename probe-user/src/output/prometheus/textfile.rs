@@ -24,10 +24,11 @@ pub struct Textfile {
 /// The path cannot serve: one sentence with the reason and the remedy.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "--textfile {path}: node_exporter reads only files whose names end in .prom; write it as {path}.prom"
+    "--textfile {path}: node_exporter reads only files whose names end in .prom; write it as {better}"
 )]
 pub struct BadPath {
     path: String,
+    better: String,
 }
 
 impl Textfile {
@@ -54,6 +55,7 @@ impl Textfile {
             }
             _ => Err(BadPath {
                 path: path.display().to_string(),
+                better: path.with_extension("prom").display().to_string(),
             }),
         }
     }

@@ -36,7 +36,7 @@ pub(super) fn explain(
         CertificateError::ExpiredContext { not_after, .. } => failure(
             "not_valid_now",
             format!(
-                "the certificate of {target} expired on {}; renew it (kubeadm certs renew), or correct this host's \
+                "the certificate of {target} expired on {}; renew it on its node (kubeadm certs renew there, then restart the static pod), or correct this host's \
                  clock",
                 date(*not_after)
             ),

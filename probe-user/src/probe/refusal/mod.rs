@@ -12,7 +12,7 @@ use crate::probe::pacing::Interruption;
 use crate::probe::report::{ProbeFailure, ProbeReport, Stage};
 use crate::probe::text;
 use crate::probe::wire::Wire;
-use crate::target::Target;
+use crate::target::{Role, RoleName as _, Target};
 use crate::tls::ClientTls;
 
 fn failure(result: &'static str, text: String) -> ProbeFailure {
@@ -107,6 +107,12 @@ pub(super) fn interrupted(
 /// What a server may be that leaves without a word, and what to do.
 fn wordless(target: &Target) -> String {
     let service = text::service(target.spec.role);
+    if target.spec.role == Role::EtcdClient && target.spec.port == Role::EtcdPeer.default_port() {
+        return format!(
+            "2380 is usually the peer port: give HOST:{} for clients, or measure this port with --etcd-peer",
+            Role::EtcdClient.default_port()
+        );
+    }
     format!(
         "it is no {service}, or one that serves plain http, or a load balancer without a healthy backend; check the \
          port and the server's URLs"

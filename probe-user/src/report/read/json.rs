@@ -71,8 +71,17 @@ struct Measured {
 /// # Errors
 /// One clause saying what is wrong with it.
 pub(super) fn line(text: &str) -> Result<Line, String> {
-    let fields: Fields = serde_json::from_str(text)
-        .map_err(|error| format!("it is no joinprobe record: {error}"))?;
+    let fields: Fields = serde_json::from_str(text).map_err(|error| {
+        let reason = error.to_string();
+        // serde counts lines within this one; the file's line is named by the caller.
+        let reason = reason
+            .rsplit_once(" at line ")
+            .map_or(reason.as_str(), |(reason, _)| reason);
+        format!(
+            "it is no joinprobe record: {reason} (column {})",
+            error.column()
+        )
+    })?;
     if fields.schema != "joinprobe/v1" {
         return Err(format!(
             "its schema is `{}`, this version reads joinprobe/v1",
@@ -140,5 +149,19 @@ fn samples(measured: &Measured) -> Result<Samples, String> {
             max,
         }),
         _ => Err("a measure has samples but no quantiles".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_file_has_line_numbers() {
+        let reason = line(r#"{"schema": 7}"#).map(|_| ()).unwrap_err();
+        assert!(
+            reason.contains("column") && !reason.contains("line"),
+            "{reason}"
+        );
     }
 }

@@ -96,7 +96,7 @@ fn median(
         unit: Unit::Micros,
         source: limit.source.clone(),
         text: rtt_text::sentence(measure, &median, samples, state, limit),
-        hint: rtt_text::hint(role, state).to_owned(),
+        hint: rtt_text::hint(role, state, measured.probe.is_some()).to_owned(),
     }
 }
 

@@ -68,7 +68,8 @@ fn why_undecided(median: &Median, samples: Samples<'_>, limit: &Limit) -> String
     }
 }
 
-pub(super) fn hint(role: Role, state: FindingState) -> &'static str {
+/// What to do; `probed` tells a preflight, which makes its own samples, from a watch, which waits for them.
+pub(super) fn hint(role: Role, state: FindingState, probed: bool) -> &'static str {
     match (state, role.is_etcd()) {
         (FindingState::Fail, true) => {
             "A member this far away misses heartbeats and provokes elections; a join may leave the cluster without a leader. Move the node closer, or raise --heartbeat-interval and --election-timeout on every member first."
@@ -81,6 +82,9 @@ pub(super) fn hint(role: Role, state: FindingState) -> &'static str {
         }
         (FindingState::Warn, false) => {
             "A fresh call needs about four round trips; expect a slow join and slow controllers on this node."
+        }
+        (FindingState::Inconclusive, _) if !probed => {
+            "The samples lie on both sides of the limit, or are too few. Watch with a longer --interval or --duration, so that more are seen; if it stays so, the path is too close to the limit to rely on."
         }
         (FindingState::Inconclusive, _) => {
             "The samples lie on both sides of the limit, or are too few. Run again with a longer --timeout or a higher --max-connections; if it stays so, the path is too close to the limit to rely on."

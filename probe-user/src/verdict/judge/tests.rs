@@ -358,3 +358,31 @@ fn syns_to_nobody_are_no_sign_of_loss() {
         FindingState::Skipped
     );
 }
+
+#[test]
+fn hints_name_flags_that_the_command_has() {
+    let mut samples = [90_000; 15];
+    samples[..8].fill(110_000);
+    let mut open = etcd(&samples);
+    let hint = |measured: &TargetMeasurement| {
+        let judged = judge(measured);
+        let open = judged
+            .findings
+            .iter()
+            .find(|finding| finding.state == FindingState::Inconclusive);
+        open.unwrap().hint.clone()
+    };
+    assert!(hint(&open).contains("--timeout"));
+    open.probe = None;
+    for &sample in &samples {
+        open.distributions
+            .handshake
+            .record(u64::from(sample))
+            .unwrap();
+    }
+    let watched = hint(&open);
+    assert!(
+        watched.contains("--interval") && !watched.contains("--timeout"),
+        "{watched}"
+    );
+}
