@@ -8,6 +8,7 @@ pub mod doctor;
 pub mod exit;
 pub mod histogram;
 pub mod measure;
+pub mod open_files;
 pub mod output;
 pub mod plan;
 pub mod preflight;

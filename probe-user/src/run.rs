@@ -14,7 +14,7 @@ use crate::config::{Common, PreflightConfig, ReportConfig, RunConfig, WatchConfi
 use crate::doctor::{self, DoctorConfig};
 use crate::exit::Exit;
 use crate::output::{JSON_SCHEMA, Marks};
-use crate::{preflight, report, runner, secrecy, watch};
+use crate::{open_files, preflight, report, runner, secrecy, watch};
 
 /// Runs the command that the process's arguments name, and gives the process's exit code.
 #[must_use]
@@ -68,6 +68,9 @@ fn command(
     before: Option<&secrecy::Before>,
     format: OutputFormat,
 ) -> Exit {
+    if let Err(error) = open_files::ensure() {
+        return complain(&error, Exit::CouldNotMeasure, format);
+    }
     let color = args.global.color;
     let common = Common::resolve(&args.global);
     let runtime = match tokio::runtime::Builder::new_current_thread()
@@ -184,7 +187,11 @@ fn ending(written: io::Result<()>, exit: Exit, format: OutputFormat) -> Exit {
             &format!(
                 "cannot write the result to standard output: {error}; free the disk or redirect it elsewhere"
             ),
-            Exit::CouldNotMeasure,
+            // A full disk lets no node join that was found to fail.
+            match exit {
+                Exit::Fail => Exit::Fail,
+                _ => Exit::CouldNotMeasure,
+            },
             format,
         ),
         Ok(()) => exit,

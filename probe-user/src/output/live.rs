@@ -46,6 +46,13 @@ impl<W: Write> LiveTable<W> {
         }
     }
 
+    /// Names the stream in errors; by itself it is standard output.
+    #[must_use]
+    pub fn called(mut self, name: &str) -> Self {
+        self.stream = self.stream.called(name);
+        self
+    }
+
     /// The escape that puts the cursor where the last table began. Nothing where the window has changed or where others
     /// have written below it, which must stay to be read.
     fn erase(&mut self) -> String {
@@ -78,7 +85,7 @@ impl<W: Write> LiveTable<W> {
 
 impl<W: Write> Exporter for LiveTable<W> {
     fn name(&self) -> String {
-        "standard output".to_owned()
+        self.stream.name()
     }
 
     fn interval(&mut self, report: &IntervalReport) -> Result<(), ExportError> {

@@ -10,13 +10,29 @@ use super::{EventReport, ExportError, Exporter, IntervalReport, Render, Report};
 #[derive(Debug)]
 pub(super) struct Stream<W> {
     out: W,
+    /// What it is called in errors.
+    name: String,
     /// The last write was cut short: what it left is not a whole line.
     torn: bool,
 }
 
 impl<W: Write> Stream<W> {
     pub(super) fn new(out: W) -> Self {
-        Self { out, torn: false }
+        Self {
+            out,
+            name: "standard output".to_owned(),
+            torn: false,
+        }
+    }
+
+    /// Names it in errors.
+    pub(super) fn called(mut self, name: &str) -> Self {
+        name.clone_into(&mut self.name);
+        self
+    }
+
+    pub(super) fn name(&self) -> String {
+        self.name.clone()
     }
 
     /// Writes `bytes` and flushes.
@@ -54,6 +70,13 @@ impl<W: Write> JsonLines<W> {
         }
     }
 
+    /// Names the stream in errors; by itself it is standard output.
+    #[must_use]
+    pub fn called(mut self, name: &str) -> Self {
+        self.stream = self.stream.called(name);
+        self
+    }
+
     fn line(&mut self, value: &impl Serialize) -> Result<(), ExportError> {
         self.line.clear();
         serde_json::to_writer(&mut self.line, value)
@@ -65,7 +88,7 @@ impl<W: Write> JsonLines<W> {
 
 impl<W: Write> Exporter for JsonLines<W> {
     fn name(&self) -> String {
-        "standard output".to_owned()
+        self.stream.name()
     }
 
     fn interval(&mut self, report: &IntervalReport) -> Result<(), ExportError> {
@@ -96,11 +119,18 @@ impl<R: Render, W: Write> VerdictOnly<R, W> {
             stream: Stream::new(out),
         }
     }
+
+    /// Names the stream in errors; by itself it is standard output.
+    #[must_use]
+    pub fn called(mut self, name: &str) -> Self {
+        self.stream = self.stream.called(name);
+        self
+    }
 }
 
 impl<R: Render, W: Write> Exporter for VerdictOnly<R, W> {
     fn name(&self) -> String {
-        "standard output".to_owned()
+        self.stream.name()
     }
 
     fn interval(&mut self, _report: &IntervalReport) -> Result<(), ExportError> {

@@ -74,9 +74,19 @@ async fn decide(planning: &mut Planning<'_>) -> Option<std::sync::Arc<CaBundle>>
                      server",
                 );
             }
+            let (state, text) = match &planning.found.api_trust.pins {
+                // kubeadm refuses to join then.
+                Some(pins) => (
+                    FindingState::Warn,
+                    format!(
+                        "{}; so the CA hash pinned in {} could not be checked",
+                        outcome.text, pins.origin
+                    ),
+                ),
+                None => (FindingState::Skipped, outcome.text),
+            };
             planning.findings.push(
-                Finding::plain(ID, FindingState::Skipped, outcome.text)
-                    .hint("Give the cluster's CA with --apiserver-ca."),
+                Finding::plain(ID, state, text).hint("Give the cluster's CA with --apiserver-ca."),
             );
             None
         }

@@ -48,16 +48,23 @@ pub(crate) fn open(
                 Some(_) => anstream::ColorChoice::AlwaysAnsi,
                 None => choice,
             };
-            add(&mut exporters, config, out, choice, screen);
+            add(
+                &mut exporters,
+                config,
+                "standard output",
+                out,
+                choice,
+                screen,
+            );
         }
         Destination::StandardError => {
             let out = io::stderr();
             let choice = choice(color, || AutoStream::choice(&out));
-            add(&mut exporters, config, out, choice, None);
+            add(&mut exporters, config, "standard error", out, choice, None);
         }
         Destination::File(file) => {
             let choice = choice(color, || anstream::ColorChoice::Never);
-            add(&mut exporters, config, file, choice, None);
+            add(&mut exporters, config, "--report-file", file, choice, None);
         }
     }
     if let Some(address) = config.listen {
@@ -96,24 +103,24 @@ fn choice(
 fn add<W: RawStream + AsLockedWrite + Write + 'static>(
     exporters: &mut Exporters,
     config: &ObserveConfig,
+    name: &str,
     out: W,
     color: anstream::ColorChoice,
     screen: Option<Screen>,
 ) {
     match config.output {
-        OutputFormat::Json => exporters.add(JsonLines::new(out)),
+        OutputFormat::Json => exporters.add(JsonLines::new(out).called(name)),
         OutputFormat::Table => {
             let table = Table {
                 marks: Marks::of_locale(),
             };
-            exporters.add(LiveTable::new(table, AutoStream::new(out, color), screen));
+            let table = LiveTable::new(table, AutoStream::new(out, color), screen);
+            exporters.add(table.called(name));
         }
         // What these say is said once, at the end.
         OutputFormat::Short | OutputFormat::Nagios | OutputFormat::Npd | OutputFormat::Junit => {
-            exporters.add(VerdictOnly::new(
-                config.output.render(config.decision.leniency),
-                out,
-            ));
+            let render = config.output.render(config.decision.leniency);
+            exporters.add(VerdictOnly::new(render, out).called(name));
         }
     }
 }
