@@ -54,7 +54,10 @@ macro_rules! fields {
         $(#[$doc])*
         #[inline(always)]
         pub(crate) fn $name(self) -> u32 {
-            load!(self, "u32", offset_of!(bpf_sock_ops, $field) $(+ $more)?) as u32
+            let value = load!(self, "u32", offset_of!(bpf_sock_ops, $field) $(+ $more)?);
+            // SAFETY: a load of 32 bits clears the upper half. LLVM does not know, and would clear it again.
+            unsafe { core::hint::assert_unchecked(value <= u32::MAX as u64) };
+            value as u32
         }
     )+};
 }

@@ -1,6 +1,7 @@
 //! What is remembered about one socket.
 
 use core::ffi::c_void;
+use core::hint::cold_path;
 use core::ptr;
 
 use aya_ebpf::bindings::BPF_SK_STORAGE_GET_F_CREATE;
@@ -157,6 +158,7 @@ impl Flow {
         let now = ctx.data_segs_out();
         let more = now.wrapping_sub(self.segments_out);
         if more != 0 && more >= at_least {
+            cold_path();
             self.segments_out = now;
             cells::count(self.slot, Counter::SegmentsOut, u64::from(more));
         }

@@ -1,5 +1,7 @@
 //! RTT samples.
 
+use core::hint::cold_path;
+
 use aya_ebpf::bindings::{BPF_TCP_CLOSE_WAIT, BPF_TCP_ESTABLISHED};
 use probe_common::own::PACED;
 use probe_common::stats::Stat;
@@ -17,17 +19,25 @@ const SEGMENTS_BETWEEN_COUNTS: u32 = 32;
 pub(crate) fn sampled(ctx: Context) {
     let Some(flow) = flow::find(ctx) else { return };
     if flow.stage != ESTABLISHED {
+        cold_path();
         return;
     }
     let state = ctx.state();
     // The acknowledgement of a FIN is sampled too.
     if state != BPF_TCP_ESTABLISHED && state != BPF_TCP_CLOSE_WAIT {
+        cold_path();
         return;
     }
-    let paced = flow.own_cookie != 0 && is_paced(flow.own_cookie);
+    let paced = if flow.own_cookie == 0 {
+        false
+    } else {
+        cold_path();
+        is_paced(flow.own_cookie)
+    };
     let (sample_us, source) = if let Some(sample_us) = raw(ctx) {
         (sample_us, Stat::RawSeen)
     } else if ctx.may_read_kernel() && reconstruct::is_on() {
+        cold_path();
         if !paced {
             count_segments(ctx, flow);
         }
@@ -39,13 +49,16 @@ pub(crate) fn sampled(ctx: Context) {
         return;
     };
     if sample::is_retransmission(sample_us, ctx.total_retrans() != 0) {
+        cold_path();
         cells::note(source);
         sample::retransmission(flow.slot);
     } else if paced {
+        cold_path();
         cells::note(source);
         sample::path(flow.slot, sample_us);
     } else if sample::segment(flow.slot, sample_us, &mut flow.minimum) {
         // Where samples come from does not change: a look per interval is enough.
+        cold_path();
         cells::note(source);
         flow.count_segments(ctx, 1);
     } else {
@@ -62,10 +75,12 @@ pub(crate) fn sampled(ctx: Context) {
 fn raw(ctx: Context) -> Option<u32> {
     let new = ctx.arg1();
     if new == 0 || config::raw_ignored() {
+        cold_path();
         return None;
     }
     let sample_us = difference(ctx.srtt_us(), new);
     if ctx.arg0() != sample_us {
+        cold_path();
         cells::stat(Stat::RawDisagreements);
     }
     Some(sample_us)

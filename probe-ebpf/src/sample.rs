@@ -1,5 +1,7 @@
 //! Where a sample is counted.
 
+use core::hint::cold_path;
+
 use probe_common::bucket;
 use probe_common::cells::{Counter, Measure};
 
@@ -43,12 +45,14 @@ pub(crate) fn segment(slot: u32, sample_us: u32, minimum: &mut Minimum) -> bool 
     cells::add_to_bucket(slot, Measure::Segment, index, 1);
     let interval = cells::interval();
     if minimum.interval != interval {
+        cold_path();
         minimum.interval = interval;
         minimum.bucket = index;
         cells::add_to_bucket(slot, Measure::SegmentMin, index, 1);
         return true;
     }
     if index < minimum.bucket {
+        cold_path();
         // Moved, so that the histogram's growth over an interval is one minimum per connection.
         cells::add_to_bucket(slot, Measure::SegmentMin, minimum.bucket, u64::MAX);
         cells::add_to_bucket(slot, Measure::SegmentMin, index, 1);

@@ -1,5 +1,7 @@
 //! The `sock_ops` programs, of which one is loaded: they tell the callbacks apart.
 
+use core::hint::cold_path;
+
 use aya_ebpf::bindings::{
     BPF_SOCK_OPS_ACTIVE_ESTABLISHED_CB, BPF_SOCK_OPS_PASSIVE_ESTABLISHED_CB,
     BPF_SOCK_OPS_RETRANS_CB, BPF_SOCK_OPS_RTT_CB, BPF_SOCK_OPS_STATE_CB,
@@ -34,8 +36,13 @@ fn joinprobe_least(ctx: SockOpsContext) -> u32 {
 
 #[inline(always)]
 fn called(ctx: Context) -> u32 {
+    // Nearly all calls are for samples: they are not to wait for other comparisons, nor to jump over other code.
+    if ctx.op() == BPF_SOCK_OPS_RTT_CB {
+        rtt::sampled(ctx);
+        return 1;
+    }
+    cold_path();
     match ctx.op() {
-        BPF_SOCK_OPS_RTT_CB => rtt::sampled(ctx),
         BPF_SOCK_OPS_TCP_CONNECT_CB => connect::connecting(ctx),
         BPF_SOCK_OPS_ACTIVE_ESTABLISHED_CB => connect::connected(ctx),
         BPF_SOCK_OPS_PASSIVE_ESTABLISHED_CB => connect::accepted(ctx),

@@ -15,7 +15,6 @@ const KIND_ARRAY: u32 = 3;
 const KIND_STRUCT: u32 = 4;
 const KIND_UNION: u32 = 5;
 const KIND_ENUM: u32 = 6;
-const KIND_TYPEDEF: u32 = 8;
 const KIND_VOLATILE: u32 = 9;
 const KIND_CONST: u32 = 10;
 const KIND_FUNC_PROTO: u32 = 13;
@@ -23,6 +22,11 @@ const KIND_VAR: u32 = 14;
 const KIND_DATASEC: u32 = 15;
 const KIND_DECL_TAG: u32 = 17;
 const KIND_ENUM64: u32 = 19;
+
+/// `BTF_KIND_TYPEDEF`
+pub(super) const TYPEDEF: u32 = 8;
+/// `BTF_KIND_FUNC`
+pub(super) const FUNC: u32 = 12;
 
 /// How deep anonymous structures are searched; kernels nest them two or three deep.
 const DEPTH: u32 = 8;
@@ -32,6 +36,8 @@ pub(super) struct KernelTypes {
     data: Vec<u8>,
     /// Where each type starts in `data`; the type with id n is at index n - 1.
     types: Vec<u32>,
+    /// Where each structure starts, in the same order.
+    structures: Vec<u32>,
     strings: usize,
 }
 
@@ -49,7 +55,7 @@ impl KernelTypes {
             .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "damaged type information"))
     }
 
-    fn parse(data: Vec<u8>) -> Option<Self> {
+    pub(super) fn parse(data: Vec<u8>) -> Option<Self> {
         let magic = u16::from_ne_bytes(data.get(..2)?.try_into().ok()?);
         if magic != MAGIC {
             return None;
@@ -58,31 +64,41 @@ impl KernelTypes {
         let first = header.checked_add(word(&data, 8)? as usize)?;
         let end = first.checked_add(word(&data, 12)? as usize)?;
         let strings = header.checked_add(word(&data, 16)? as usize)?;
-        let mut types = Vec::new();
+        let (mut types, mut structures) = (Vec::new(), Vec::new());
         let mut at = first;
         while at < end {
-            types.push(u32::try_from(at).ok()?);
+            let start = u32::try_from(at).ok()?;
+            types.push(start);
             let info = word(&data, at + 4)?;
+            if kind(info) == KIND_STRUCT {
+                structures.push(start);
+            }
             at = at.checked_add(12 + bytes_after(kind(info), members(info)))?;
         }
         Some(Self {
             data,
             types,
+            structures,
             strings,
         })
+    }
+
+    /// The id of the type of this kind (`BTF_KIND_*`) and name.
+    pub(super) fn id(&self, wanted: u32, name: &str) -> Option<u32> {
+        let index = self.types.iter().position(|&at| {
+            let at = at as usize;
+            self.word(at + 4).is_some_and(|info| kind(info) == wanted) && self.is_name(at, name)
+        })?;
+        u32::try_from(index + 1).ok()
     }
 
     /// The offset of a member of a structure, in bytes; also of one inside its anonymous structures and unions.
     pub(super) fn offset(&self, structure: &str, member: &str) -> Option<u32> {
         let bits = self
-            .types
+            .structures
             .iter()
             .map(|&at| at as usize)
-            .filter(|&at| {
-                self.word(at + 4)
-                    .is_some_and(|info| kind(info) == KIND_STRUCT)
-                    && self.is_name(at, structure)
-            })
+            .filter(|&at| self.is_name(at, structure))
             .find_map(|at| self.member_bits(at, member, DEPTH))?;
         bits.is_multiple_of(8).then_some(bits / 8)
     }
@@ -117,7 +133,7 @@ impl KernelTypes {
         for _ in 0..DEPTH {
             let at = *self.types.get(id.checked_sub(1)? as usize)? as usize;
             match kind(self.word(at + 4)?) {
-                KIND_TYPEDEF | KIND_VOLATILE | KIND_CONST => id = self.word(at + 8)?,
+                TYPEDEF | KIND_VOLATILE | KIND_CONST => id = self.word(at + 8)?,
                 _ => return Some(at),
             }
         }

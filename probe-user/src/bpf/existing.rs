@@ -8,7 +8,7 @@ use std::io;
 
 use aya::programs::iter::IterLink;
 use aya::programs::{Iter, ProgramError};
-use aya::{Btf, Ebpf, EbpfLoader};
+use aya::{Ebpf, EbpfLoader};
 use probe_common::stats::{
     ADOPT, ITERATION_CELL, ITERATION_NETNS_CELL, RELEASE, SOCK_OPS_PROGRAMS_CELL, Stat,
 };
@@ -97,7 +97,7 @@ pub(super) fn adopt(
     kernel: &Kernel,
 ) -> Result<Adoption, String> {
     features.sockets.as_ref().map_err(Clone::clone)?;
-    let types = Btf::from_sys_fs().map_err(|error| error.to_string())?;
+    let types = features.attach_points.as_types()?;
     for (name, kind) in [(FLOWS, "tcp"), (PROGRAMS, "bpf_prog")] {
         let program: &mut Iter = attach::program(ebpf, name).map_err(|error| error.to_string())?;
         program

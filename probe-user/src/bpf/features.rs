@@ -3,6 +3,7 @@
 use aya::programs::ProgramType;
 use aya::sys::{BpfHelper, is_helper_supported};
 
+use super::attach_points::AttachPoints;
 use super::btf::KernelTypes;
 use super::capability::{Capabilities, PERFMON};
 use super::config::{ObserverConfig, Scope};
@@ -32,6 +33,8 @@ pub(super) struct Features {
     pub(super) reconstruction: Result<ReconstructionOffsets, String>,
     /// How to read sockets that are not the callback's; or why it cannot be done.
     pub(super) sockets: Result<SocketOffsets, String>,
+    /// What tracing programs attach to; all unknown where the kernel's types may not or cannot be read.
+    pub(super) attach_points: AttachPoints,
     /// Whether the kernel side sends its debug lines.
     pub(super) kernel_log: bool,
     /// One sentence for each thing that is lost.
@@ -78,6 +81,7 @@ impl Features {
             .as_ref()
             .map_err(Clone::clone)
             .and_then(SocketOffsets::find);
+        let attach_points = types.as_ref().map(AttachPoints::find).unwrap_or_default();
         drop(types);
         limitations.extend(lost(sk_err_offset.as_ref().err(), task.as_ref().err()));
         let (sk_err_offset, task) = (sk_err_offset.ok(), task.unwrap_or_default());
@@ -102,6 +106,7 @@ impl Features {
             task,
             reconstruction,
             sockets,
+            attach_points,
             kernel_log: config.kernel_log && reads_kernel,
             limitations,
         })

@@ -5,6 +5,7 @@
 )]
 
 mod attach;
+mod attach_points;
 mod btf;
 mod capability;
 mod cgroup;

@@ -2,8 +2,8 @@
 
 use std::fs::File;
 
+use aya::Ebpf;
 use aya::programs::BtfTracePoint;
-use aya::{Btf, Ebpf};
 use probe_common::stats::{STATS, TRACING_CELL};
 
 use super::attach;
@@ -79,7 +79,7 @@ pub(super) fn choose(
 /// Attaches the program that completes samples; or says why that cannot be.
 fn reconstruct(ebpf: &mut Ebpf, features: &Features, kernel: &Kernel) -> Result<(), String> {
     features.reconstruction.as_ref().map_err(Clone::clone)?;
-    let types = Btf::from_sys_fs().map_err(|error| error.to_string())?;
+    let types = features.attach_points.as_types()?;
     let stats = attach::mapped(ebpf, "STATS", 1, STATS).map_err(|error| error.to_string())?;
     let program: &mut BtfTracePoint =
         attach::program(ebpf, PROGRAM).map_err(|error| error.to_string())?;

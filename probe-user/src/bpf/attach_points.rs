@@ -1,0 +1,96 @@
+//! The types of the running kernel that tracing programs name as what they attach to.
+
+use aya::{Btf, Endianness};
+
+use super::btf::{FUNC, KernelTypes, TYPEDEF};
+
+/// Kind and name of each.
+const POINTS: [(u32, &str); 3] = [
+    (TYPEDEF, "btf_trace_tcp_probe"),
+    (FUNC, "bpf_iter_tcp"),
+    (FUNC, "bpf_iter_bpf_prog"),
+];
+
+/// The first words of a `struct btf_header` (include/uapi/linux/btf.h): magic, version and flags; its length in bytes.
+const MAGIC_VERSION_1: u32 = 0x0001_eb9f;
+const HEADER_LENGTH: u32 = 24;
+/// Bytes of a type without members.
+const TYPE_LENGTH: u32 = 12;
+/// A type without a name or contents (`BTF_KIND_FWD`).
+const FILLER: [u32; 3] = [0, 7 << 24, 0];
+
+/// The kernel's ids of those types; 0 where it has none of that name.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct AttachPoints([u32; POINTS.len()]);
+
+impl AttachPoints {
+    /// Those of the running kernel.
+    pub(super) fn find(types: &KernelTypes) -> Self {
+        Self(POINTS.map(|(kind, name)| types.id(kind, name).unwrap_or(0)))
+    }
+
+    /// Type information in which these types have the kernel's ids, and no other type has a name.
+    ///
+    /// Loading a tracing program takes an id of it and nothing else. Reading all that the kernel has instead takes
+    /// 15 MB and a good part of the time to start, for each program anew.
+    ///
+    /// # Errors
+    /// It cannot be read back; for people.
+    pub(super) fn as_types(self) -> Result<Btf, String> {
+        let bytes = self.encoded().ok_or("too many types")?;
+        Btf::parse(&bytes, Endianness::default()).map_err(|error| error.to_string())
+    }
+
+    /// Header, types and names in the kernel's format and byte order; `None` if that takes more than 4 GB.
+    fn encoded(self) -> Option<Vec<u8>> {
+        let count = self.0.into_iter().max()?;
+        let length = count.checked_mul(TYPE_LENGTH)?;
+        let mut types = vec![FILLER; usize::try_from(count).ok()?];
+        // The first name is the empty one.
+        let mut names = vec![0];
+        for (id, (kind, name)) in self.0.into_iter().zip(POINTS) {
+            // Ids count from 1.
+            let index = usize::try_from(id).ok()?.wrapping_sub(1);
+            if let Some(entry) = types.get_mut(index) {
+                *entry = [u32::try_from(names.len()).ok()?, kind << 24, 0];
+                names.extend_from_slice(name.as_bytes());
+                names.push(0);
+            }
+        }
+        let names_length = u32::try_from(names.len()).ok()?;
+        let header = [
+            MAGIC_VERSION_1,
+            HEADER_LENGTH,
+            0,
+            length,
+            length,
+            names_length,
+        ];
+        let words = header.iter().chain(types.as_flattened());
+        let mut encoded: Vec<u8> = words.flat_map(|word| word.to_ne_bytes()).collect();
+        encoded.append(&mut names);
+        Some(encoded)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_are_kept_and_absent_types_stay_absent() {
+        let points = AttachPoints([70_000, 0, 3]);
+        let read = KernelTypes::parse(points.encoded().unwrap()).unwrap();
+        assert_eq!(AttachPoints::find(&read), points);
+        points.as_types().unwrap();
+        AttachPoints::default().as_types().unwrap();
+    }
+
+    #[test]
+    fn the_running_kernel_has_the_tracepoint() {
+        // Kernels without type information exist.
+        if let Ok(types) = KernelTypes::running() {
+            assert_ne!(AttachPoints::find(&types).0[0], 0);
+        }
+    }
+}
