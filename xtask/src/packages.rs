@@ -66,6 +66,7 @@ pub(crate) const TESTS: &[Need] = &[
 /// What the benchmark needs beyond it: what joinprobe is compared with.
 pub(crate) const BENCH: &[Need] = &[
     install("bpftrace", &["bpftrace"]),
+    install("perf", &["linux-perf"]),
     install("ss", &["iproute2"]),
 ];
 

@@ -115,23 +115,23 @@ impl Bench {
             Part::Scale => scale::measure(self),
         }
     }
+}
 
-    /// Does `without` and `with` once per round, in turning order, and pairs what they return.
-    fn alternate<T>(
-        &self,
-        mut without: impl FnMut() -> Result<T>,
-        mut with: impl FnMut() -> Result<T>,
-    ) -> Result<Vec<(T, T)>> {
-        (0..self.rounds)
-            .map(|round| {
-                if round % 2 == 0 {
-                    let first = without()?;
-                    Ok((first, with()?))
-                } else {
-                    let second = with()?;
-                    Ok((without()?, second))
-                }
-            })
-            .collect()
-    }
+/// Does `without` and `with` this many times, in turning order, and pairs what they return.
+fn alternate<T>(
+    times: u32,
+    mut without: impl FnMut() -> Result<T>,
+    mut with: impl FnMut() -> Result<T>,
+) -> Result<Vec<(T, T)>> {
+    (0..times)
+        .map(|round| {
+            if round % 2 == 0 {
+                let first = without()?;
+                Ok((first, with()?))
+            } else {
+                let second = with()?;
+                Ok((without()?, second))
+            }
+        })
+        .collect()
 }

@@ -4,11 +4,11 @@ use anyhow::Result;
 use joinprobe_lab::Namespace;
 use joinprobe_lab::bpf::{BpfObjects, Cgroup, RunStats, Statistics};
 
-use super::Bench;
 use super::callback::PROGRAM;
 use super::figure::Figure;
 use super::load::{Server, connect_close, request_response};
 use super::measured::Measured;
+use super::{Bench, alternate};
 
 /// No port that is watched.
 const PORT: u16 = 9999;
@@ -23,7 +23,8 @@ pub(super) fn measure(bench: &Bench) -> Result<Vec<Figure>> {
     let runs = runs_per_round_trip(bench, &namespace, &echo)?;
     echo.stop(&namespace);
     let closing = Server::closing(&namespace, PORT)?;
-    let pairs = bench.alternate(
+    let pairs = alternate(
+        bench.rounds,
         || connect_close(&namespace, closing.address, CONNECTIONS),
         || {
             let _watch = Measured::watch(&namespace, &bench.joinprobe, &[])?;

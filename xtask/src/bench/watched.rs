@@ -6,15 +6,17 @@ use anyhow::Result;
 use joinprobe_lab::etcd::{CLIENT_PORT, EtcdClient};
 use joinprobe_lab::{Lab, Namespace};
 
-use super::Bench;
 use super::figure::{Figure, median};
 use super::load::{Responses, Server, request_response};
 use super::measured::Measured;
+use super::{Bench, alternate};
 
 /// Round trips of each round on loopback.
 const ROUND_TRIPS: usize = 40_000;
-/// Puts, and as many gets, of each round.
-const CALLS: usize = 200;
+/// Puts, and as many gets, in one go.
+const CALLS: usize = 60;
+/// How often a round does that with and without.
+const PAIRS: u32 = 8;
 /// The link to etcd: as within one region.
 const LINK_RTT: Duration = Duration::from_millis(2);
 
@@ -28,7 +30,7 @@ fn loopback(bench: &Bench) -> Result<Vec<Figure>> {
     let namespace = Namespace::create()?;
     let echo = Server::echo(&namespace, 2379)?;
     let load = || request_response(&namespace, echo.address, 1, ROUND_TRIPS);
-    let pairs = bench.alternate(load, || {
+    let pairs = alternate(bench.rounds, load, || {
         let _watch = Measured::watch(&namespace, &bench.joinprobe, &[])?;
         load()
     })?;
@@ -59,28 +61,52 @@ fn loopback(bench: &Bench) -> Result<Vec<Figure>> {
     ])
 }
 
-/// Medians of a round's calls, in microseconds.
+/// What calls took, in microseconds.
 struct Calls {
-    put: f64,
-    get: f64,
+    put: Vec<f64>,
+    get: Vec<f64>,
 }
 
+/// Puts and gets alternate between with and without several times in a round: a machine's mood lasts longer than a few
+/// calls.
 fn etcd(bench: &Bench) -> Result<Vec<Figure>> {
     let lab = Lab::builder().members(3).start()?;
     lab.set_rtt(LINK_RTT);
     let joiner = &lab.joiner.namespace;
-    let load = || calls(&lab);
-    let pairs = bench.alternate(load, || {
-        let _watch = Measured::watch(joiner, &bench.joinprobe, &[])?;
-        load()
-    })?;
+    // The first calls warm etcd up.
+    calls(&lab)?;
+    let mut rounds = Vec::new();
+    for _ in 0..bench.rounds {
+        let pairs = alternate(
+            PAIRS,
+            || calls(&lab),
+            || {
+                let _watch = Measured::watch(joiner, &bench.joinprobe, &[])?;
+                calls(&lab)
+            },
+        )?;
+        rounds.push(pairs);
+    }
     let mut figures = Vec::new();
     for (name, pick) in [
-        ("put", (|calls: &Calls| calls.put) as fn(&Calls) -> f64),
-        ("linearizable get", |calls| calls.get),
+        (
+            "put",
+            (|calls: &Calls| &calls.put[..]) as fn(&Calls) -> &[f64],
+        ),
+        ("linearizable get", |calls| &calls.get[..]),
     ] {
-        let without: Vec<f64> = pairs.iter().map(|pair| pick(&pair.0)).collect();
-        let with: Vec<f64> = pairs.iter().map(|pair| pick(&pair.1)).collect();
+        // Of all calls of a round together: the median of few is coarse.
+        let medians = |side: fn(&(Calls, Calls)) -> &Calls| -> Vec<f64> {
+            let of_round = |pairs: &Vec<(Calls, Calls)>| {
+                let all: Vec<f64> = pairs
+                    .iter()
+                    .flat_map(|pair| pick(side(pair)).iter().copied())
+                    .collect();
+                median(&all)
+            };
+            rounds.iter().map(of_round).collect()
+        };
+        let (without, with) = (medians(|pair| &pair.0), medians(|pair| &pair.1));
         let ratios = with.iter().zip(&without).map(|(a, b)| a / b).collect();
         figures.extend([
             Figure::new(format!("etcd {name}, without"), "us", without),
@@ -94,13 +120,16 @@ fn etcd(bench: &Bench) -> Result<Vec<Figure>> {
 fn calls(lab: &Lab) -> Result<Calls> {
     let member = lab.member_nodes[0].at(CLIENT_PORT);
     let mut client = EtcdClient::connect(&lab.joiner.namespace, member, &lab.pki)?;
-    let (mut puts, mut gets) = (Vec::new(), Vec::new());
+    let mut calls = Calls {
+        put: Vec::with_capacity(CALLS),
+        get: Vec::with_capacity(CALLS),
+    };
     for _ in 0..CALLS {
-        puts.push(client.put("joinprobe-bench", "value")?.as_secs_f64() * 1e6);
-        gets.push(client.get("joinprobe-bench")?.as_secs_f64() * 1e6);
+        let put = client.put("joinprobe-bench", "value")?;
+        calls.put.push(put.as_secs_f64() * 1e6);
+        calls
+            .get
+            .push(client.get("joinprobe-bench")?.as_secs_f64() * 1e6);
     }
-    Ok(Calls {
-        put: median(&puts),
-        get: median(&gets),
-    })
+    Ok(calls)
 }
