@@ -75,7 +75,7 @@ pub(super) fn measure(bench: &Bench, namespace: &Namespace, echo: &Server) -> Re
 }
 
 fn watch(bench: &Bench, namespace: &Namespace) -> Result<Measured> {
-    Measured::watch(namespace, &bench.joinprobe, &["--interval", "1s"])
+    Measured::watch(namespace, &bench.joinprobe, &[])
 }
 
 /// A running `perf record` of all processors.
