@@ -11,11 +11,11 @@ use super::load::{Responses, Server, request_response};
 use super::measured::Measured;
 use super::{Bench, alternate};
 
-/// Round trips of each round on loopback.
-const ROUND_TRIPS: usize = 40_000;
-/// Puts, and as many gets, in one go.
+/// Round trips on loopback, in one go.
+const ROUND_TRIPS: usize = 20_000;
+/// Puts to etcd, and as many gets, in one go.
 const CALLS: usize = 60;
-/// How often a round does that with and without.
+/// How often a round does that with and without, in turn: a machine's mood lasts longer than one go.
 const PAIRS: u32 = 8;
 /// The link to etcd: as within one region.
 const LINK_RTT: Duration = Duration::from_millis(2);
@@ -30,14 +30,23 @@ fn loopback(bench: &Bench) -> Result<Vec<Figure>> {
     let namespace = Namespace::create()?;
     let echo = Server::echo(&namespace, 2379)?;
     let load = || request_response(&namespace, echo.address, 1, ROUND_TRIPS);
-    let pairs = alternate(bench.rounds, load, || {
-        let _watch = Measured::watch(&namespace, &bench.joinprobe, &[])?;
-        load()
-    })?;
+    let mut rounds = Vec::new();
+    for _ in 0..bench.rounds {
+        rounds.push(alternate(PAIRS, load, || {
+            let _watch = Measured::watch(&namespace, &bench.joinprobe, &[])?;
+            load()
+        })?);
+    }
     echo.stop(&namespace);
     let of = |pick: fn(&Responses) -> f64| -> (Vec<f64>, Vec<f64>, Vec<f64>) {
-        let without: Vec<f64> = pairs.iter().map(|pair| pick(&pair.0)).collect();
-        let with: Vec<f64> = pairs.iter().map(|pair| pick(&pair.1)).collect();
+        let medians = |side: fn(&(Responses, Responses)) -> &Responses| -> Vec<f64> {
+            let of_round = |pairs: &Vec<(Responses, Responses)>| {
+                let all: Vec<f64> = pairs.iter().map(|pair| pick(side(pair))).collect();
+                median(&all)
+            };
+            rounds.iter().map(of_round).collect()
+        };
+        let (without, with) = (medians(|pair| &pair.0), medians(|pair| &pair.1));
         let ratios = with.iter().zip(&without).map(|(a, b)| a / b).collect();
         (without, with, ratios)
     };
@@ -67,8 +76,6 @@ struct Calls {
     get: Vec<f64>,
 }
 
-/// Puts and gets alternate between with and without several times in a round: a machine's mood lasts longer than a few
-/// calls.
 fn etcd(bench: &Bench) -> Result<Vec<Figure>> {
     let lab = Lab::builder().members(3).start()?;
     lab.set_rtt(LINK_RTT);
