@@ -78,6 +78,16 @@ pub enum ConfigError {
         /// What is wrong.
         reason: String,
     },
+    /// A watched name that has no address.
+    #[error(
+        "--watch {input}: the name does not resolve ({error}); check the name, or use an address"
+    )]
+    WatchedName {
+        /// As it was given.
+        input: String,
+        /// Why not.
+        error: std::io::Error,
+    },
     /// An output that cannot be.
     #[error(transparent)]
     Textfile(#[from] crate::output::BadPath),

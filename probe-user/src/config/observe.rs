@@ -172,7 +172,10 @@ fn addresses(inputs: &[String]) -> Result<Vec<(SocketAddr, Role)>, ConfigError> 
         let target = parse(role, host).map_err(|error| refuse(error.to_string()))?;
         let found = (target.host.as_str(), target.port)
             .to_socket_addrs()
-            .map_err(|error| refuse(format!("the name does not resolve ({error})")))?;
+            .map_err(|error| ConfigError::WatchedName {
+                input: input.clone(),
+                error,
+            })?;
         addresses.extend(found.map(|address| (address, role)));
     }
     Ok(addresses)

@@ -128,8 +128,8 @@ mod tests {
         for (input, reason) in [
             ("10.0.0.1", "port is missing"),
             ("ftp://10.0.0.1:1", "scheme"),
-            ("https://", "port is missing"),
-            ("", "port is missing"),
+            ("https://", "it is empty"),
+            ("", "it is empty"),
             ("https://10.0.0.1:99999", "1 to 65535"),
         ] {
             let error = read(input, None).unwrap_err();

@@ -54,7 +54,7 @@ pub struct Plan {
     pub join: Join,
     /// The cluster's timing.
     pub timing: TimingChoice,
-    /// etcd is not the cluster's own, so that its members' hosts are not the API servers'.
+    /// etcd's members are known to run where the API servers do.
     pub stacked: bool,
     /// What was found out on the way.
     pub findings: Vec<Finding>,

@@ -28,6 +28,9 @@ pub fn parse(role: Role, input: &str) -> Result<TargetSpec, ParseError> {
             )
         }),
     };
+    if input.is_empty() {
+        return Err(refuse("it is empty", None));
+    }
     if input.contains("://") {
         return Err(refuse("it is a URL", None));
     }
@@ -65,6 +68,12 @@ pub fn parse(role: Role, input: &str) -> Result<TargetSpec, ParseError> {
     };
     if host.is_empty() {
         return Err(refuse("the host is missing", None));
+    }
+    if !input.starts_with('[') && host.contains(':') {
+        return Err(refuse(
+            "it has more than one colon, which only an IPv6 address in brackets may",
+            None,
+        ));
     }
     if host
         .chars()
@@ -131,7 +140,8 @@ mod tests {
             ("host:70000", "1 to 65535", "HOST:PORT"),
             ("host:+1", "1 to 65535", "HOST:PORT"),
             ("host:", "1 to 65535", "HOST:PORT"),
-            ("", "port is missing", ":2379"),
+            ("", "empty", "HOST:PORT"),
+            ("10.0.0.1:2379:2380", "more than one colon", "HOST:PORT"),
         ] {
             let error = spec(input).unwrap_err();
             assert!(error.contains(&format!("`{input}`")), "{error}");

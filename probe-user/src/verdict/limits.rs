@@ -252,6 +252,12 @@ impl Limits {
                 .to_owned(),
             )
         })?;
+        if value == 0 && id.unit() == Unit::Micros {
+            return Err(refuse(
+                "no network answers in no time, so it would refuse every join; write 80ms or 2s"
+                    .to_owned(),
+            ));
+        }
         self.set(id, value, source);
         Ok(())
     }
@@ -334,6 +340,7 @@ mod tests {
             ("rtt=3ms", "choose from etcd-rtt-warn"),
             ("etcd-rtt-fail=80", "80ms"),
             ("etcd-rtt-fail=-1ms", "80ms"),
+            ("etcd-rtt-fail=0ms", "every join"),
             ("retransmit-rate-warn=2", "2%"),
             ("retransmit-rate-warn=101%", "2%"),
             ("syn-retransmits-warn=1.5", "whole number"),

@@ -66,6 +66,12 @@ pub async fn run(config: &WatchConfig, color: ColorChoice) -> Result<Exit, Watch
     let mut session = Session::attach(&config.observe, exporters)?;
     let mut flow = session.start();
     session.drop_capabilities(CapabilitySet::empty());
+    if let Some(path) = config.until_file.as_ref().filter(|path| path.exists()) {
+        log::warn!(
+            "--until-file {} is there already, so the watch ends at once; remove it first to watch until it appears",
+            path.display()
+        );
+    }
     ended.begin(config.duration);
     notify::ready();
     let mut ticks = interval_at(
