@@ -11,17 +11,18 @@ use aya::programs::sock_ops::SockOpsLink;
 use aya::programs::{CgroupAttachMode, Program, ProgramError, SockOps};
 use probe_common::endpoint::FIXED_SLOTS;
 use probe_common::ports::{AddressKey, BY_ADDRESS, shift_of, word_of};
+use probe_common::stats::{INTERVAL_CELL, STATS};
 
 use super::cgroup::{self, Hierarchy};
 use super::config::ObserverConfig;
-use super::earlier;
+use super::earlier::{self, Earlier, NotAdopted};
 use super::error::AttachError;
 use super::features::Features;
 use super::hook;
 use super::kernel::Kernel;
 use super::load;
 use super::mapped::MappedCells;
-use super::sampling::Sampler;
+use super::reduce;
 use super::source;
 use super::stats::RttSource;
 
@@ -65,8 +66,10 @@ pub(super) struct Attached {
     pub(super) hierarchy: Hierarchy,
     /// Where RTT samples come from; `None` if that only shows with the first.
     pub(super) source: Option<RttSource>,
-    /// The connections that were there before, where they may have to be sampled; or why they cannot be.
-    pub(super) noted: Option<Result<Sampler, String>>,
+    /// The observer's own counters.
+    pub(super) stats: MappedCells,
+    /// The connections that were there before.
+    pub(super) earlier: Earlier,
 }
 
 /// Loads everything into the kernel, with fewer features where it refuses some, and attaches it.
@@ -75,27 +78,56 @@ pub(super) fn run(
     features: &mut Features,
     kernel: &Kernel,
 ) -> Result<Attached, AttachError> {
-    loop {
-        let mut ebpf = load::load(config, features, kernel)?;
-        fill_maps(&mut ebpf, config)?;
-        match load_program(&mut ebpf, features.program, kernel) {
-            Ok(()) => {
-                let (directory, hierarchy) = cgroup::open(config.cgroup.as_deref())?;
-                let source = source::choose(&mut ebpf, &directory, config, features, kernel)?;
-                let noted = earlier::note(config, features, kernel);
-                let hook = attach(&mut ebpf, features.program, &directory, &hierarchy, kernel)?;
-                return Ok(Attached {
-                    ebpf,
-                    hook,
-                    hierarchy,
-                    source,
-                    noted,
-                });
-            }
-            Err(refusal @ AttachError::Refused { .. }) if features.reduce(&refusal) => {}
-            Err(error) => return Err(error),
+    let detected = features.clone();
+    match once(config, features, kernel)? {
+        Ok(attached) => Ok(attached),
+        Err(NotAdopted(reason)) => {
+            log::debug!("attaching again to sample what cannot be adopted: {reason}");
+            *features = Features {
+                sockets: Err(reason),
+                ..detected
+            };
+            once(config, features, kernel)?.map_err(|NotAdopted(reason)| {
+                // What is known not to be adopted is sampled or left alone.
+                AttachError::Object(reason)
+            })
         }
     }
+}
+
+/// Attaches it, unless connections from before are to be sampled after all: they have to be noted before the hook is taken,
+/// or some are both observed and sampled.
+fn once(
+    config: &ObserverConfig,
+    features: &mut Features,
+    kernel: &Kernel,
+) -> Result<Result<Attached, NotAdopted>, AttachError> {
+    let mut ebpf = reduce::until_accepted(features, |features| {
+        let mut ebpf = load::load(config, features, kernel)?;
+        fill_maps(&mut ebpf, config)?;
+        load_program(&mut ebpf, features.program, kernel)?;
+        Ok(ebpf)
+    })?;
+    let (directory, hierarchy) = cgroup::open(config.cgroup.as_deref())?;
+    let source = source::choose(&mut ebpf, &directory, config, features, kernel)?;
+    let noted = earlier::note(config, features, kernel);
+    let hook = attach(&mut ebpf, features.program, &directory, &hierarchy, kernel)?;
+    let stats = mapped(&ebpf, "STATS", 1, STATS)?;
+    // 0, as it was until here, means no interval yet: what came in between counts in this one.
+    stats.store(INTERVAL_CELL, 1);
+    let earlier = if config.own_only {
+        Ok(Earlier::Ignored)
+    } else {
+        Earlier::take(&mut ebpf, noted, &stats, features, kernel)
+    };
+    Ok(earlier.map(|earlier| Attached {
+        ebpf,
+        hook,
+        hierarchy,
+        source,
+        stats,
+        earlier,
+    }))
 }
 
 fn load_program(ebpf: &mut Ebpf, name: &'static str, kernel: &Kernel) -> Result<(), AttachError> {

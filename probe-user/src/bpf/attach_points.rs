@@ -4,12 +4,38 @@ use aya::{Btf, Endianness};
 
 use super::btf::{FUNC, KernelTypes, TYPEDEF};
 
-/// Kind and name of each.
-const POINTS: [(u32, &str); 3] = [
-    (TYPEDEF, "btf_trace_tcp_probe"),
-    (FUNC, "bpf_iter_tcp"),
-    (FUNC, "bpf_iter_bpf_prog"),
-];
+/// What a tracing program attaches to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Point {
+    /// The tracepoint that every segment of an established connection passes (`CONFIG_BPF_EVENTS`).
+    TcpProbe,
+    /// The list of TCP sockets (5.9, `CONFIG_PROC_FS`).
+    Sockets,
+    /// The list of loaded programs (5.10).
+    Programs,
+}
+
+impl Point {
+    const ALL: [Self; 3] = [Self::TcpProbe, Self::Sockets, Self::Programs];
+
+    /// Kind and name of its type.
+    fn type_of(self) -> (u32, &'static str) {
+        match self {
+            Self::TcpProbe => (TYPEDEF, "btf_trace_tcp_probe"),
+            Self::Sockets => (FUNC, "bpf_iter_tcp"),
+            Self::Programs => (FUNC, "bpf_iter_bpf_prog"),
+        }
+    }
+
+    /// For people.
+    fn name(self) -> &'static str {
+        match self {
+            Self::TcpProbe => "tracepoint tcp_probe",
+            Self::Sockets => "iterator over TCP sockets",
+            Self::Programs => "iterator over loaded programs",
+        }
+    }
+}
 
 /// The first words of a `struct btf_header` (include/uapi/linux/btf.h): magic, version and flags; its length in bytes.
 const MAGIC_VERSION_1: u32 = 0x0001_eb9f;
@@ -21,12 +47,29 @@ const FILLER: [u32; 3] = [0, 7 << 24, 0];
 
 /// The kernel's ids of those types; 0 where it has none of that name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct AttachPoints([u32; POINTS.len()]);
+pub(super) struct AttachPoints([u32; Point::ALL.len()]);
 
 impl AttachPoints {
     /// Those of the running kernel.
     pub(super) fn find(types: &KernelTypes) -> Self {
-        Self(POINTS.map(|(kind, name)| types.id(kind, name).unwrap_or(0)))
+        Self(Point::ALL.map(|point| {
+            let (kind, name) = point.type_of();
+            types.id(kind, name).unwrap_or(0)
+        }))
+    }
+
+    /// Nothing if programs can attach to `point`.
+    ///
+    /// # Errors
+    /// This kernel has no such thing; for people.
+    pub(super) fn has(self, point: Point) -> Result<(), String> {
+        if self.0[point as usize] == 0 {
+            return Err(format!(
+                "this kernel has no {} for programs to attach to",
+                point.name()
+            ));
+        }
+        Ok(())
     }
 
     /// Type information in which these types have the kernel's ids, and no other type has a name.
@@ -48,7 +91,7 @@ impl AttachPoints {
         let mut types = vec![FILLER; usize::try_from(count).ok()?];
         // The first name is the empty one.
         let mut names = vec![0];
-        for (id, (kind, name)) in self.0.into_iter().zip(POINTS) {
+        for (id, (kind, name)) in self.0.into_iter().zip(Point::ALL.map(Point::type_of)) {
             // Ids count from 1.
             let index = usize::try_from(id).ok()?.wrapping_sub(1);
             if let Some(entry) = types.get_mut(index) {
@@ -83,6 +126,10 @@ mod tests {
         let read = KernelTypes::parse(points.encoded().unwrap()).unwrap();
         assert_eq!(AttachPoints::find(&read), points);
         points.as_types().unwrap();
+        assert_eq!(points.has(Point::TcpProbe), Ok(()));
+        assert_eq!(points.has(Point::Programs), Ok(()));
+        let absent = points.has(Point::Sockets).unwrap_err();
+        assert!(absent.contains("iterator over TCP sockets"), "{absent}");
         AttachPoints::default().as_types().unwrap();
     }
 
@@ -90,7 +137,7 @@ mod tests {
     fn the_running_kernel_has_the_tracepoint() {
         // Kernels without type information exist.
         if let Ok(types) = KernelTypes::running() {
-            assert_ne!(AttachPoints::find(&types).0[0], 0);
+            assert_eq!(AttachPoints::find(&types).has(Point::TcpProbe), Ok(()));
         }
     }
 }

@@ -39,30 +39,38 @@ pub(super) fn note(
     })
 }
 
+/// Why the kernel does not adopt connections although it seemed that it would; some may be observed by now.
+#[derive(Debug)]
+pub(super) struct NotAdopted(pub(super) String);
+
 impl Earlier {
     /// Adopts what is there, or keeps `noted` to sample it; what cannot be goes into `features.limitations`.
+    ///
+    /// # Errors
+    /// Nothing was noted, or too late: what is there has to be noted anew.
     pub(super) fn take(
         ebpf: &mut Ebpf,
         noted: Option<Result<Sampler, String>>,
         stats: &MappedCells,
         features: &mut Features,
         kernel: &Kernel,
-    ) -> Self {
+    ) -> Result<Self, NotAdopted> {
         let reason = match existing::adopt(ebpf, stats, features, kernel) {
             Ok(Adoption {
                 release,
                 limitations,
             }) => {
                 features.limitations.extend(limitations);
-                return Self::Adopted(release);
+                return Ok(Self::Adopted(release));
             }
             Err(reason) => reason,
         };
+        let noted = noted.filter(|_| existing::adopted(stats) == 0);
         let (kept, limitation) = match noted {
             Some(Ok(sampler)) => {
                 let limitation = format!(
                     "connections that were there before ({}) are sampled once per interval through sock_diag, which tells \
-                     smoothed RTTs, instead of observed: {reason}",
+                     smoothed RTTs, and judged by no limit, instead of observed: {reason}",
                     sampled(&sampler)
                 );
                 (Self::Sampled(Box::new(sampler)), limitation)
@@ -73,14 +81,10 @@ impl Earlier {
                 );
                 (Self::Ignored, limitation)
             }
-            None => {
-                let limitation =
-                    format!("connections that were there before are not observed: {reason}");
-                (Self::Ignored, limitation)
-            }
+            None => return Err(NotAdopted(reason)),
         };
         features.limitations.push(limitation);
-        kept
+        Ok(kept)
     }
 
     /// Looks at those that are sampled.

@@ -8,12 +8,13 @@ use std::io;
 
 use aya::programs::iter::IterLink;
 use aya::programs::{Iter, ProgramError};
-use aya::{Ebpf, EbpfLoader};
+use aya::{Btf, Ebpf, EbpfLoader};
 use probe_common::stats::{
     ADOPT, ITERATION_CELL, ITERATION_NETNS_CELL, RELEASE, SOCK_OPS_PROGRAMS_CELL, Stat,
 };
 
 use super::attach;
+use super::attach_points::Point;
 use super::btf::KernelTypes;
 use super::capability::{Capabilities, Capability, SYS_ADMIN, SYS_PTRACE};
 use super::config::Scope;
@@ -31,12 +32,16 @@ const PROGRAMS: &str = "joinprobe_programs";
 /// The first Linux that lets programs outside the callback set callback flags.
 pub(super) const SINCE: (u32, u32) = (6, 12);
 
-/// Offsets of fields of `struct sock_common`, `struct tcp_sock` and `struct bpf_prog`, in bytes.
+/// Offsets of fields of `struct sock_common` and `struct tcp_sock`, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct SocketOffsets([u32; FIELDS.len()]);
+pub(super) struct SocketOffsets {
+    fields: [u32; FIELDS.len()],
+    /// That of `bpf_prog.type`, without which no sockets are given back; 0 where it is not known.
+    program_type: u32,
+}
 
 /// The kernel side's setting, and the field whose offset it is.
-const FIELDS: [(&str, &str, &str); 9] = [
+const FIELDS: [(&str, &str, &str); 8] = [
     ("SKC_STATE_OFFSET", "sock_common", "skc_state"),
     ("SKC_FAMILY_OFFSET", "sock_common", "skc_family"),
     ("SKC_DPORT_OFFSET", "sock_common", "skc_dport"),
@@ -45,26 +50,27 @@ const FIELDS: [(&str, &str, &str); 9] = [
     ("SKC_V6_DADDR_OFFSET", "sock_common", "skc_v6_daddr"),
     ("TOTAL_RETRANS_OFFSET", "tcp_sock", "total_retrans"),
     ("DATA_SEGS_OUT_OFFSET", "tcp_sock", "data_segs_out"),
-    ("PROGRAM_TYPE_OFFSET", "bpf_prog", "type"),
 ];
 
 impl SocketOffsets {
     /// Those of the running kernel, or why they are of no use.
     pub(super) fn find(types: &KernelTypes) -> Result<Self, String> {
         let mut offsets = Self::default();
-        for (offset, (_, structure, member)) in offsets.0.iter_mut().zip(FIELDS) {
+        for (offset, (_, structure, member)) in offsets.fields.iter_mut().zip(FIELDS) {
             *offset = types.offset(structure, member).ok_or_else(|| {
                 format!("the kernel's type information (BTF) has no {structure}.{member}")
             })?;
         }
+        offsets.program_type = types.offset("bpf_prog", "type").unwrap_or(0);
         Ok(offsets)
     }
 
     /// Tells them to the kernel side.
     pub(super) fn set<'a>(&'a self, loader: &mut EbpfLoader<'a>) {
-        for (offset, (setting, ..)) in self.0.iter().zip(FIELDS) {
+        for (offset, (setting, ..)) in self.fields.iter().zip(FIELDS) {
             loader.override_global(setting, offset, true);
         }
+        loader.override_global("PROGRAM_TYPE_OFFSET", &self.program_type, true);
     }
 }
 
@@ -74,8 +80,8 @@ pub(super) struct Release {
     /// Iterators over the sockets of this process's namespace, and of others in which something was adopted (which live
     /// as long as these).
     flows: Vec<File>,
-    /// An iterator over the loaded programs.
-    programs: File,
+    /// An iterator over the loaded programs; `None` where there can be none, and then nothing is given back.
+    programs: Option<File>,
 }
 
 /// What became of the connections that are there.
@@ -96,18 +102,28 @@ pub(super) fn adopt(
     features: &Features,
     kernel: &Kernel,
 ) -> Result<Adoption, String> {
-    features.sockets.as_ref().map_err(Clone::clone)?;
+    let offsets = *features.sockets.as_ref().map_err(Clone::clone)?;
     let types = features.attach_points.as_types()?;
-    for (name, kind) in [(FLOWS, "tcp"), (PROGRAMS, "bpf_prog")] {
-        let program: &mut Iter = attach::program(ebpf, name).map_err(|error| error.to_string())?;
-        program
-            .load(kind, &types)
-            .map_err(|error| says(error, kernel))?;
-    }
+    load_iterator(ebpf, FLOWS, "tcp", &types, kernel)?;
+    let mut limitations = Vec::new();
+    let programs = features
+        .attach_points
+        .has(Point::Programs)
+        .and_then(|()| match offsets.program_type {
+            0 => Err("the kernel's type information (BTF) has no bpf_prog.type".to_owned()),
+            _ => load_iterator(ebpf, PROGRAMS, "bpf_prog", &types, kernel),
+        })
+        .and_then(|()| open(link(ebpf, PROGRAMS, kernel)?))
+        .map_err(|reason| {
+            limitations.push(format!(
+                "callback flags stay set on connections when joinprobe ends, which costs nothing: {reason}"
+            ));
+        })
+        .ok();
     drop(types);
     let mut release = Release {
         flows: Vec::new(),
-        programs: open(link(ebpf, PROGRAMS, kernel)?)?,
+        programs,
     };
     let [now, later] = pair(ebpf, kernel)?.map(open);
     let cookie = netns_cookie().map_err(|error| error.to_string())?;
@@ -142,12 +158,28 @@ pub(super) fn adopt(
         }
     }
     match stats.load(Stat::AdoptionsRefused as u32) {
-        0 => Ok(Adoption {
-            release,
-            limitations: unseen.into_iter().map(unseen_for).collect(),
-        }),
+        0 => {
+            limitations.extend(unseen.map(unseen_for));
+            Ok(Adoption {
+                release,
+                limitations,
+            })
+        }
         _ => Err(older(kernel)),
     }
+}
+
+fn load_iterator(
+    ebpf: &mut Ebpf,
+    name: &'static str,
+    kind: &str,
+    types: &Btf,
+    kernel: &Kernel,
+) -> Result<(), String> {
+    let program: &mut Iter = attach::program(ebpf, name).map_err(|error| error.to_string())?;
+    program
+        .load(kind, types)
+        .map_err(|error| says(error, kernel))
 }
 
 /// What is lost without a capability that leads into other namespaces.
@@ -166,6 +198,9 @@ fn unseen_for(first: Capability) -> String {
 
 /// Why a kernel does not adopt, whatever words it has for it.
 fn older(kernel: &Kernel) -> String {
+    if kernel.version >= SINCE {
+        return format!("kernel {kernel} refuses to let programs ask for their callbacks");
+    }
     format!(
         "kernel {kernel} does not let programs ask for their callbacks; Linux 6.12 or newer does"
     )
@@ -175,7 +210,8 @@ fn pair(ebpf: &mut Ebpf, kernel: &Kernel) -> Result<[IterLink; 2], String> {
     Ok([link(ebpf, FLOWS, kernel)?, link(ebpf, FLOWS, kernel)?])
 }
 
-fn adopted(stats: &MappedCells) -> u64 {
+/// How many connections were adopted so far.
+pub(super) fn adopted(stats: &MappedCells) -> u64 {
     stats.load(Stat::FlowsAdopted as u32)
 }
 
@@ -186,8 +222,11 @@ impl Release {
     /// Nothing happens while any other `sock_ops` program is loaded: it may have found the flags set and live by them.
     /// Flags without a program cost nothing, and end with their connection.
     pub(super) fn release(self, stats: &MappedCells) {
+        let Some(programs) = &self.programs else {
+            return;
+        };
         stats.store(SOCK_OPS_PROGRAMS_CELL, 0);
-        if let Err(error) = read_through(&self.programs) {
+        if let Err(error) = read_through(programs) {
             log::debug!("callback flags stay set: loaded programs cannot be listed: {error}");
             return;
         }

@@ -3,7 +3,7 @@
 use aya::programs::ProgramType;
 use aya::sys::{BpfHelper, is_helper_supported};
 
-use super::attach_points::AttachPoints;
+use super::attach_points::{AttachPoints, Point};
 use super::btf::KernelTypes;
 use super::capability::{Capabilities, PERFMON};
 use super::config::{ObserverConfig, Scope};
@@ -13,6 +13,18 @@ use super::lockdown;
 use super::reconstruction::ReconstructionOffsets;
 use super::syscall;
 use super::task::TaskOffsets;
+
+/// The main program with everything.
+const WHOLE_PROGRAM: &str = "joinprobe_ops";
+
+/// The main program without all that reads kernel memory or writes the log.
+pub(super) fn plain_program(netns_known: bool) -> &'static str {
+    if netns_known {
+        "joinprobe_plain"
+    } else {
+        "joinprobe_least"
+    }
+}
 
 /// The features that are used. What is off is removed from the program by the kernel's verifier.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,8 +39,8 @@ pub(super) struct Features {
     pub(super) netns_known: bool,
     /// Where a socket's error is; `None` where it may not or cannot be read.
     pub(super) sk_err_offset: Option<u32>,
-    /// How to tell which process opens a connection.
-    pub(super) task: TaskOffsets,
+    /// How to tell which process opens a connection; `None` where that may not or cannot be told, or nobody asks.
+    pub(super) task: Option<TaskOffsets>,
     /// Where the fields are that reconstructing samples needs; or why it cannot be done.
     pub(super) reconstruction: Result<ReconstructionOffsets, String>,
     /// How to read sockets that are not the callback's; or why it cannot be done.
@@ -70,21 +82,20 @@ impl Features {
                 .as_ref()
                 .map_err(Clone::clone)
                 .and_then(TaskOffsets::find)
+                .map(Some)
         } else {
-            Ok(TaskOffsets::default())
+            Ok(None)
         };
-        let reconstruction = types
-            .as_ref()
-            .map_err(Clone::clone)
-            .and_then(ReconstructionOffsets::find);
-        let sockets = types
-            .as_ref()
-            .map_err(Clone::clone)
-            .and_then(SocketOffsets::find);
         let attach_points = types.as_ref().map(AttachPoints::find).unwrap_or_default();
+        let needing = |point| {
+            let types = types.as_ref().map_err(Clone::clone);
+            types.and_then(|types| attach_points.has(point).map(|()| types))
+        };
+        let reconstruction = needing(Point::TcpProbe).and_then(ReconstructionOffsets::find);
+        let sockets = needing(Point::Sockets).and_then(SocketOffsets::find);
         drop(types);
         limitations.extend(lost(sk_err_offset.as_ref().err(), task.as_ref().err()));
-        let (sk_err_offset, task) = (sk_err_offset.ok(), task.unwrap_or_default());
+        let (sk_err_offset, task) = (sk_err_offset.ok(), task.ok().flatten());
         let reads_kernel = Capabilities::effective().has(PERFMON);
         if config.kernel_log && !reads_kernel {
             limitations.push(format!(
@@ -92,10 +103,10 @@ impl Features {
                 PERFMON.name
             ));
         }
-        let program = match (reads_kernel, netns_known) {
-            (true, _) => "joinprobe_ops",
-            (false, true) => "joinprobe_plain",
-            (false, false) => "joinprobe_least",
+        let program = if reads_kernel {
+            WHOLE_PROGRAM
+        } else {
+            plain_program(netns_known)
         };
         Ok(Self {
             program,
@@ -120,34 +131,10 @@ impl Features {
             Scope::AllNamespaces | Scope::OwnNamespace => 0,
         }
     }
-
-    /// Gives up the next feature after the kernel refused the program with it; `false` when there is none left.
-    pub(super) fn reduce(&mut self, refusal: &AttachError) -> bool {
-        if self.kernel_log {
-            self.kernel_log = false;
-            self.limitations.push(format!(
-                "the kernel side's debug lines are off: the kernel refuses them here, most likely for want of {} ({refusal})",
-                PERFMON.name
-            ));
-            return true;
-        }
-        let reason = format!("the kernel does not let it be read ({refusal})");
-        if self.task.are_known() {
-            self.task = TaskOffsets::default();
-            self.limitations.extend(lost(None, Some(&reason)));
-            return true;
-        }
-        if self.sk_err_offset.take().is_some() {
-            self.limitations.extend(lost(Some(&reason), None));
-            return true;
-        }
-        // What that costs, if anything, is said where the source of samples is chosen.
-        std::mem::replace(&mut self.reconstruction, Err(reason)).is_ok()
-    }
 }
 
 /// Says what is lost with the kernel's sockets or tasks unreadable; one sentence for both where the reason is the same.
-fn lost(causes: Option<&String>, processes: Option<&String>) -> Vec<String> {
+pub(super) fn lost(causes: Option<&String>, processes: Option<&String>) -> Vec<String> {
     const CAUSES: &str = "failed connections are counted without their cause";
     const PROCESSES: &str = "events do not name the process that opened a connection";
     if let (Some(reason), true) = (causes, causes == processes) {

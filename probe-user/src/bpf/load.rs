@@ -55,6 +55,7 @@ pub(super) fn load(
     let netns_known = u8::from(features.netns_known);
     let reconstruction = features.reconstruction.clone().unwrap_or_default();
     let sockets = features.sockets.clone().unwrap_or_default();
+    let task = features.task.unwrap_or_default();
     let reconstructions = match (reconstruction.are_known(), config.own_only) {
         (false, _) => 1,
         (true, true) => MAX_OWN,
@@ -91,7 +92,7 @@ pub(super) fn load(
                 NO_RING
             },
         );
-    features.task.set(&mut loader);
+    task.set(&mut loader);
     reconstruction.set(&mut loader);
     sockets.set(&mut loader);
     if config.own_only {

@@ -26,6 +26,7 @@ mod namespaces;
 mod observer;
 mod own;
 mod reconstruction;
+mod reduce;
 mod sampling;
 mod socket;
 mod source;

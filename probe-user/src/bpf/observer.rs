@@ -10,7 +10,7 @@ use aya::maps::{HashMap, MapData, MapError, RingBuf, Stack};
 use aya::programs::sock_ops::SockOpsLink;
 use probe_common::cells::{Counter, STRIDE};
 use probe_common::endpoint::{EndpointKey, FIXED_SLOTS, Role, Side, fixed_slot};
-use probe_common::stats::{INTERVAL_CELL, STATS, Stat};
+use probe_common::stats::{INTERVAL_CELL, Stat};
 
 use super::attach;
 use super::cgroup::Hierarchy;
@@ -96,14 +96,6 @@ impl Observer {
         let mut ebpf = attached.ebpf;
         let slots = config.targets() + FIXED_SLOTS;
         let cells = Arc::new(attach::mapped(&ebpf, "CELLS", slots, STRIDE)?);
-        let stats = attach::mapped(&ebpf, "STATS", 1, STATS)?;
-        // 0, as it was until here, means no interval yet: what came in between counts in this one.
-        stats.store(INTERVAL_CELL, 1);
-        let earlier = if config.own_only {
-            Earlier::Ignored
-        } else {
-            Earlier::take(&mut ebpf, attached.noted, &stats, &mut features, &kernel)
-        };
         syscall::return_freed_memory();
         let own = OwnProbes::new(attach::taken(&mut ebpf, "OWN")?, Arc::clone(&cells));
         let events = if config.events {
@@ -120,7 +112,7 @@ impl Observer {
             slots: attach::taken(&mut ebpf, "SLOTS")?,
             free_slots: attach::taken(&mut ebpf, "FREE_SLOTS")?,
             cells,
-            stats,
+            stats: attached.stats,
             own,
             hierarchy: attached.hierarchy,
             features,
@@ -129,7 +121,7 @@ impl Observer {
             events,
             kernel_log,
             own_slots: 0,
-            earlier,
+            earlier: attached.earlier,
             hook: Some(attached.hook),
             ebpf,
         })

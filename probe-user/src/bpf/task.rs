@@ -39,11 +39,6 @@ impl TaskOffsets {
         }
     }
 
-    /// Whether there are any.
-    pub(super) fn are_known(&self) -> bool {
-        self.tgid != 0
-    }
-
     /// Tells them to the kernel side.
     pub(super) fn set<'a>(&'a self, loader: &mut EbpfLoader<'a>) {
         loader

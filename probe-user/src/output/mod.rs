@@ -48,6 +48,7 @@ pub use phase::PhaseReport;
 pub use prometheus::{BadPath, Listen, Textfile};
 pub use recommendation::{RecommendationReport, TimingReport};
 pub use sampled::SampledReport;
+pub(crate) use sampled::{SAMPLED_MINIMUM, SAMPLED_SMOOTHED};
 pub use schema::JSON_SCHEMA;
 pub use short::Short;
 pub use stream::{JsonLines, VerdictOnly};

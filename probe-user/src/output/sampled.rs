@@ -10,6 +10,10 @@ use crate::measure::Sampled;
 /// Where these values come from, in every output.
 pub(super) const SOURCE: &str = "sock_diag";
 
+/// What the two distributions are called where they stand beside measures.
+pub(crate) const SAMPLED_SMOOTHED: &str = "sampled_smoothed";
+pub(crate) const SAMPLED_MINIMUM: &str = "sampled_minimum";
+
 /// What sampling found at one target, in the JSON shape.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SampledReport {
@@ -45,11 +49,20 @@ impl From<Sampled> for SampledReport {
 }
 
 impl SampledReport {
+    /// Both distributions with names that no measure has.
+    pub fn measures(&self) -> impl Iterator<Item = (&'static str, &DistributionReport)> {
+        [
+            (SAMPLED_SMOOTHED, &self.smoothed),
+            (SAMPLED_MINIMUM, &self.minimum),
+        ]
+        .into_iter()
+    }
+
     /// One line for people.
     #[must_use]
     pub fn sentence(&self) -> String {
         let mut text = format!(
-            "{} of {} connections from before joinprobe open, sampled ({SOURCE}): ",
+            "{} of {} connections from before joinprobe open, sampled ({SOURCE}) and judged by no limit: ",
             self.open, self.found
         );
         let median = |report: &DistributionReport| {
@@ -96,13 +109,13 @@ mod tests {
         };
         assert_eq!(
             SampledReport::from(quiet).sentence(),
-            "2 of 3 connections from before joinprobe open, sampled (sock_diag): nothing new acknowledged, 0 of 40 segments \
-             resent"
+            "2 of 3 connections from before joinprobe open, sampled (sock_diag) and judged by no limit: nothing new \
+             acknowledged, 0 of 40 segments resent"
         );
         assert_eq!(
             SampledReport::from(sampled).sentence(),
-            "2 of 3 connections from before joinprobe open, sampled (sock_diag): smoothed RTT p50 10.3 ms (n=2), minimum p50 \
-             10.1 ms, 0 of 40 segments resent"
+            "2 of 3 connections from before joinprobe open, sampled (sock_diag) and judged by no limit: smoothed RTT p50 \
+             10.3 ms (n=2), minimum p50 10.1 ms, 0 of 40 segments resent"
         );
     }
 }

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::merge::{Merged, Sum};
 use super::record::Place;
-use crate::output::{Kind, RecommendationReport, Schema, Timestamp, measure_name};
+use crate::output::{Kind, RecommendationReport, Schema, Timestamp};
 use crate::verdict::Recommendation;
 
 #[derive(Serialize)]
@@ -54,7 +54,7 @@ impl<'a> Row<'a> {
     fn new(place: &'a Place, sum: &Sum) -> Self {
         let extremes = sum.extremes();
         Self {
-            measure: measure_name(place.measure),
+            measure: place.values.name(),
             role: &place.role,
             target: &place.target,
             side: &place.side,

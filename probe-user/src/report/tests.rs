@@ -59,6 +59,58 @@ fn both_formats_say_the_same_and_nothing_is_counted_twice() {
 }
 
 #[test]
+fn what_is_only_sampled_stands_apart() {
+    let folder = tempfile::tempdir().unwrap();
+    let (plain, _) = files(&folder);
+    let plain = report(&config(&[&plain])).unwrap();
+    let hlog = folder.path().join("sampled.hlog");
+    let json = folder.path().join("sampled.json");
+    let mut log = HistogramLog::new(&hlog);
+    let mut lines = JsonLines::new(fs::File::create(&json).unwrap());
+    for n in 1..=2 {
+        let mut interval = samples::interval_number(n);
+        interval.targets[0].measured.sampled = Some(Box::new(samples::sampled().into()));
+        log.interval(&interval).unwrap();
+        lines.interval(&interval).unwrap();
+    }
+    let rows = |text: &str, values: &str| -> Vec<String> {
+        let from = text.split(&format!("\n{values}: ")).nth(1);
+        let table = from.unwrap_or_else(|| panic!("no {values}: {text}"));
+        let rows = table
+            .lines()
+            .skip(2)
+            .take_while(|line| line.starts_with("  "));
+        rows.map(str::to_owned).collect()
+    };
+    for path in [&hlog, &json] {
+        let text = report(&config(&[path])).unwrap();
+        // Two values an interval.
+        for (values, median) in [
+            ("sampled_smoothed", "10.3 ms"),
+            ("sampled_minimum", "10.1 ms"),
+        ] {
+            let rows = rows(&text, values);
+            // All in all, and in the one phase.
+            assert_eq!(rows.len(), 2, "{text}");
+            assert!(
+                rows[0].contains(" 4 ") && rows[0].contains(median),
+                "{}",
+                rows[0]
+            );
+            assert!(!plain.contains(values), "{plain}");
+        }
+        for measure in ["handshake", "connect", "segment", "segment_min"] {
+            assert_eq!(rows(&text, measure), rows(&plain, measure));
+        }
+        let line = report(&ReportConfig {
+            json: true,
+            ..config(&[path])
+        });
+        joinprobe_lab::schema::check_lines(&line.unwrap()).unwrap();
+    }
+}
+
+#[test]
 fn raft_timing_is_recommended_in_text_and_json() {
     let folder = tempfile::tempdir().unwrap();
     let (hlog, _) = files(&folder);

@@ -6,7 +6,7 @@ use super::bars;
 use super::merge::{Merged, Sum};
 use super::read::Verdict;
 use super::record::Place;
-use crate::output::{Marks, Timestamp, measure_name};
+use crate::output::{Marks, Timestamp};
 use crate::verdict::Recommendation;
 
 /// What was read beside the measurements.
@@ -34,17 +34,6 @@ pub(super) fn advice(recommendation: Option<&Recommendation>) -> Vec<String> {
     };
     advice.push("throughput was not measured: that would put load on the cluster".to_owned());
     advice
-}
-
-/// What a measure is, in a few words.
-pub(super) fn meaning(place: &Place) -> &'static str {
-    match measure_name(place.measure) {
-        "handshake" => "SYN to SYN-ACK: the network alone",
-        "path" => "joinprobe's own paced segments: the network alone",
-        "connect" => "connect() to ESTABLISHED, SYN retransmissions included",
-        "segment" => "all observed segments: with the peer's delayed ACK and thinking time",
-        _ => "smallest segment RTT of each connection and interval: close to the network alone",
-    }
 }
 
 /// A target's name with what tells it apart from others of the same address.
@@ -102,11 +91,11 @@ pub(super) fn write(
         })
         .max()
         .unwrap_or(0);
-    let mut measure = None;
+    let mut values = None;
     for (place, group) in &merged.groups {
-        if measure != Some(place.measure) {
-            measure = Some(place.measure);
-            writeln!(out, "\n{}: {}", measure_name(place.measure), meaning(place))?;
+        if values != Some(place.values) {
+            values = Some(place.values);
+            writeln!(out, "\n{}: {}", place.values.name(), place.values.meaning())?;
             let [n, min, p50, p90, p99, max] = ["n", "min", "p50", "p90", "p99", "max"];
             writeln!(
                 out,
@@ -186,7 +175,7 @@ fn row(out: &mut dyn Write, name: &str, width: usize, sum: &Sum) -> io::Result<(
     )
 }
 
-/// Every measure of every role, its targets put together.
+/// Every kind of values of every role, its targets put together.
 fn by_role(merged: &Merged) -> Vec<(String, Sum)> {
     let mut sums: Vec<(String, Sum)> = Vec::new();
     for (place, group) in &merged.groups {
@@ -195,11 +184,7 @@ fn by_role(merged: &Merged) -> Vec<(String, Sum)> {
         } else {
             ", server side"
         };
-        let title = format!(
-            "{} of {}{side}",
-            measure_name(place.measure),
-            clean(&place.role)
-        );
+        let title = format!("{} of {}{side}", place.values.name(), clean(&place.role));
         let samples = super::record::Samples::Whole(group.total.distribution.clone());
         if let Some((_, sum)) = sums.iter_mut().find(|(known, _)| *known == title) {
             sum.add(&samples);

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use probe_common::cells::Measure;
 
 use super::merge::Merged;
+use super::record::Values;
 use crate::measure::{Counters, Distributions, TargetMeasurement};
 use crate::target::{Role, RoleName as _, Side, Target, parse};
 use crate::verdict::{Policy, Recommendation, Timing, recommend};
@@ -47,11 +48,14 @@ fn members(merged: &Merged) -> Vec<TargetMeasurement> {
                 probe: None,
             });
         let distributions = &mut measured.distributions;
-        let kept = match place.measure {
-            Measure::Handshake => &mut distributions.handshake,
-            Measure::Path => &mut distributions.path,
-            Measure::SegmentMin => &mut distributions.segment_min,
-            Measure::Connect | Measure::Segment => continue,
+        let kept = match place.values {
+            Values::Samples(Measure::Handshake) => &mut distributions.handshake,
+            Values::Samples(Measure::Path) => &mut distributions.path,
+            Values::Samples(Measure::SegmentMin) => &mut distributions.segment_min,
+            // Estimates of the kernel's decide nothing.
+            Values::Samples(Measure::Connect | Measure::Segment)
+            | Values::SampledSmoothed
+            | Values::SampledMinimum => continue,
         };
         kept.clone_from(&group.total.distribution);
     }

@@ -18,6 +18,10 @@ use super::tell;
 const PORT: u16 = 2380;
 const WATCH: [&str; 6] = ["watch", "-o", "json", "--interval", "1s", "--duration=5s"];
 
+/// Starts the words that follow where the state of lockdown cannot be read.
+const HIDDEN: &str =
+    "mount --make-rprivate / && mount -t tmpfs none /sys/kernel/security && exec \"$@\"";
+
 /// Sends a question at a time until told to stop.
 fn converse(mut stream: &TcpStream, stop: &AtomicBool) -> Result<()> {
     stream.set_nodelay(true)?;
@@ -105,8 +109,11 @@ fn sampled(run: &Finished, address: SocketAddr) -> Result<()> {
     assert_eq!(row.number("/connections/established")?, 1, "{run:?}");
     assert_eq!(row.number("/handshake/count")?, 1, "{run:?}");
     ensure!(row.number("/adopted").is_err(), "{run:?}");
-    ensure!(run.stderr.contains("sampled once per interval"), "{run:?}");
-    ensure!(!run.stderr.contains("unknown func"), "{run:?}");
+    ensure!(
+        run.stderr.matches("sampled once per interval").count() == 1,
+        "{run:?}"
+    );
+    ensure!(run.stderr.contains("judged by no limit"), "{run:?}");
     Ok(())
 }
 
@@ -121,26 +128,90 @@ fn adopted(run: &Finished, address: SocketAddr) -> Result<()> {
     Ok(())
 }
 
+/// The kernel says yes to all until a list is to be opened, as under a container's system call filter. Without that of
+/// programs nothing but their flags stays behind; without that of sockets all is attached once more, to sample them.
+fn refused_while_adopting(lab: &Lab, address: SocketAddr) -> Result<()> {
+    let folder = joinprobe_lab::scratch_dir()?;
+    let log = folder.path().join("calls");
+    let traced = |options: &[&str]| -> Result<(Finished, String)> {
+        let mut words: Vec<OsString> = ["-f", "-qq", "-e", "trace=bpf"].map(Into::into).to_vec();
+        words.extend(options.iter().map(OsString::from));
+        words.extend(["-o".into(), log.clone().into(), binary()?.into()]);
+        words.extend(WATCH.map(OsString::from));
+        let run = watch(lab, Path::new("strace"), words)?;
+        Ok((run, std::fs::read_to_string(&log)?))
+    };
+    let (run, calls) = traced(&[])?;
+    adopted(&run, address)?;
+    let is_opening = |call: &str| call.contains("BPF_ITER_CREATE");
+    // Strace counts the calls of each thread by itself.
+    let thread = |call: &str| call.split_whitespace().next().map(str::to_owned);
+    let opening = calls.lines().find(|call| is_opening(call));
+    let own = thread(opening.with_context(|| format!("no list is opened: {calls}"))?);
+    let own = calls.lines().filter(|call| thread(call) == own);
+    let openings: Vec<usize> = own
+        .enumerate()
+        .filter(|(_, call)| is_opening(call))
+        .map(|(index, _)| index + 1)
+        .collect();
+    let refusing = |nth: usize| -> Result<Finished> {
+        let inject = format!("inject=bpf:error=EPERM:when={}", openings[nth]);
+        let (run, calls) = traced(&["-e", &inject])?;
+        let mut refused = calls.lines().filter(|call| call.contains("INJECTED"));
+        ensure!(refused.all(is_opening), "another call was refused: {calls}");
+        Ok(run)
+    };
+    let run = refusing(0)?;
+    adopted(&run, address)?;
+    ensure!(run.stderr.contains("callback flags stay set"), "{run:?}");
+    let run = refusing(1)?;
+    sampled(&run, address)
+}
+
+/// A stricter lockdown whose state the host does not show: that nobody adopts only comes out when the kernel refuses it.
 #[test]
-fn connections_from_before() -> Result<()> {
-    let Some(_turn) = take_turn(&["joinprobe", "setpriv"])? else {
+fn what_lockdown_takes_of_connections_from_before() -> Result<()> {
+    let Some(_turn) = take_turn(&["joinprobe", "unshare"])? else {
         return Ok(());
     };
-    let lab = Lab::builder()
+    let state = std::fs::read_to_string("/sys/kernel/security/lockdown").unwrap_or_default();
+    if !state.contains("[confidentiality]") {
+        return Ok(());
+    }
+    let lab = lab()?;
+    let mut words: Vec<OsString> = ["-m", "sh", "-c", HIDDEN, "sh"].map(Into::into).to_vec();
+    words.push(binary()?.into_os_string());
+    words.extend(WATCH.map(OsString::from));
+    let run = watch(&lab, Path::new("unshare"), words)?;
+    sampled(&run, lab.spare_nodes[0].at(PORT))
+}
+
+fn lab() -> Result<Lab> {
+    Lab::builder()
         .members(0)
         .spare_nodes(1)
         .shape(Impairment::half_of_rtt(Duration::from_millis(10)))
-        .start()?;
+        .start()
+}
+
+#[test]
+fn connections_from_before() -> Result<()> {
+    let Some(_turn) = take_turn(&["joinprobe", "setpriv", "strace"])? else {
+        return Ok(());
+    };
+    let lab = lab()?;
     let address = lab.spare_nodes[0].at(PORT);
     let watch_words = || WATCH.map(OsString::from).to_vec();
 
     let run = watch(&lab, &binary()?, watch_words())?;
     if run.stderr.contains("6.12 or newer does") {
         sampled(&run, address)?;
+        ensure!(!run.stderr.contains("unknown func"), "{run:?}");
         tell("existing", "sampled");
     } else {
         adopted(&run, address)?;
         tell("existing", "adopted");
+        refused_while_adopting(&lab, address)?;
     }
 
     // Nobody adopts without the right to read sockets.

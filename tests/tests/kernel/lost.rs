@@ -123,6 +123,12 @@ fn what_lockdown_takes() -> Result<()> {
     works(&run)?;
     if chosen == "confidentiality" {
         says(&run, &["without their cause", "locked down"])?;
+        // Where that cannot be known beforehand, the kernel's refusal tells: just as much is lost.
+        let hidden = without(&lab, "mount -t tmpfs none /sys/kernel/security")?;
+        works(&hidden)?;
+        says(&hidden, &["without their cause", "the kernel refuses"])?;
+        let lines = |run: &Finished| run.stderr.lines().count();
+        ensure!(lines(&hidden) == lines(&run), "{run:?} {hidden:?}");
     } else {
         ensure!(!run.stderr.contains("locked down"), "{run:?}");
     }

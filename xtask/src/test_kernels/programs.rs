@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::workspace::cargo;
 
 /// Programs beside the tests' own and joinprobe; what a shell script wants else, busybox has.
-pub(super) const PROGRAMS: [&str; 5] = ["ip", "tcpdump", "setpriv", "etcd", "unshare"];
+pub(super) const PROGRAMS: [&str; 6] = ["ip", "tcpdump", "setpriv", "etcd", "unshare", "strace"];
 
 /// Builds the program of tests/tests/kernel and returns where it is.
 pub(super) fn kernel_tests() -> Result<PathBuf> {

@@ -82,7 +82,9 @@ impl Span<'_> {
             .unwrap_or_default();
         // One range in every header: readers in other languages refuse to add histograms of a larger range.
         let mut full = histogram::full_range();
-        for (measure, report) in target.measures().filter(|(_, report)| report.count() > 0) {
+        let sampled = target.sampled.iter().flat_map(|sampled| sampled.measures());
+        let all = target.measures().chain(sampled);
+        for (measure, report) in all.filter(|(_, report)| report.count() > 0) {
             full.reset();
             full.add(&report.distribution)
                 .map_err(|error| ExportError::Encode(error.to_string()))?;

@@ -6,14 +6,12 @@ mod series;
 
 use std::fmt::Write as _;
 
-use probe_common::cells::Measure;
-
 use self::page::Escaped;
 use super::error::ReportError;
 use super::merge::{Group, Merged, Sum};
-use super::record::Place;
-use super::text::{Origin, duration, meaning, name};
-use crate::output::{Timestamp, measure_name};
+use super::record::{Place, Values};
+use super::text::{Origin, duration, name};
+use crate::output::Timestamp;
 
 /// The page.
 ///
@@ -22,11 +20,11 @@ use crate::output::{Timestamp, measure_name};
 pub(super) fn page(merged: &Merged, origin: &Origin) -> Result<String, ReportError> {
     let mut html = page::HEAD.to_owned();
     head(&mut html, merged, origin);
-    for measure in Measure::ALL {
+    for values in Values::all() {
         let groups: Vec<(&Place, &Group)> = merged
             .groups
             .iter()
-            .filter(|(place, _)| place.measure == measure)
+            .filter(|(place, _)| place.values == values)
             .collect();
         if !groups.is_empty() {
             section(&mut html, &groups, merged)?;
@@ -87,8 +85,8 @@ fn section(
         format_args!(
             "<h2>{}</h2>\n<p class=\"about\">{}</p>\n<table>\n<tr><th></th><th>n</th><th>min</th><th>p50</th>\
              <th>p90</th><th>p99</th><th>max</th></tr>\n",
-            measure_name(first.measure),
-            Escaped(meaning(first))
+            first.values.name(),
+            Escaped(first.values.meaning())
         ),
     );
     for (index, (place, group)) in groups.iter().enumerate() {

@@ -6,7 +6,7 @@ use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
 
 use super::hdr;
 use crate::output::LogTag;
-use crate::report::record::{Place, Record, Samples, measure_of};
+use crate::report::record::{Place, Record, Samples, Values};
 
 /// Reads one line; `Ok(None)` for a comment or the legend.
 ///
@@ -25,14 +25,14 @@ pub(super) fn line(text: &str) -> Result<Option<Record>, String> {
         .tag()
         .and_then(|tag| LogTag::parse(tag.as_str()))
         .ok_or("its tag is not one of joinprobe's")?;
-    let measure =
-        measure_of(tag.measure).ok_or_else(|| format!("there is no measure {}", tag.measure))?;
+    let values =
+        Values::named(tag.measure).ok_or_else(|| format!("there is no measure {}", tag.measure))?;
     let start = SystemTime::UNIX_EPOCH
         .checked_add(entry.start_timestamp())
         .ok_or("its time is out of range")?;
     Ok(Some(Record {
         place: Place {
-            measure,
+            values,
             role: tag.role.to_owned(),
             target: tag.target.to_owned(),
             side: tag.side.to_owned(),

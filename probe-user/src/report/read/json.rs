@@ -2,10 +2,11 @@
 
 use std::time::{Duration, SystemTime};
 
+use probe_common::cells::Measure;
 use serde::Deserialize;
 
 use super::hdr;
-use crate::report::record::{Place, Record, Samples, measure_of};
+use crate::report::record::{Place, Record, Samples, Values};
 
 /// What a line holds.
 pub(super) enum Line {
@@ -56,6 +57,17 @@ struct Target {
     segment: Measured,
     #[serde(default)]
     segment_min: Measured,
+    #[serde(default)]
+    sampled: Sampled,
+}
+
+/// Connections that were only looked at.
+#[derive(Default, Deserialize)]
+struct Sampled {
+    #[serde(default)]
+    smoothed: Measured,
+    #[serde(default)]
+    minimum: Measured,
 }
 
 #[derive(Default, Deserialize)]
@@ -64,6 +76,20 @@ struct Measured {
     min_us: Option<u64>,
     max_us: Option<u64>,
     hdr: Option<String>,
+}
+
+impl Target {
+    fn measured(&self, values: Values) -> &Measured {
+        match values {
+            Values::Samples(Measure::Handshake) => &self.handshake,
+            Values::Samples(Measure::Path) => &self.path,
+            Values::Samples(Measure::Connect) => &self.connect,
+            Values::Samples(Measure::Segment) => &self.segment,
+            Values::Samples(Measure::SegmentMin) => &self.segment_min,
+            Values::SampledSmoothed => &self.sampled.smoothed,
+            Values::SampledMinimum => &self.sampled.minimum,
+        }
+    }
 }
 
 /// Reads one line.
@@ -110,19 +136,14 @@ fn records(fields: &Fields) -> Result<Vec<Record>, String> {
     let start = end.checked_sub(length).unwrap_or(SystemTime::UNIX_EPOCH);
     let mut records = Vec::new();
     for target in &fields.targets {
-        for (name, measured) in [
-            ("handshake", &target.handshake),
-            ("path", &target.path),
-            ("connect", &target.connect),
-            ("segment", &target.segment),
-            ("segment_min", &target.segment_min),
-        ] {
-            let (Some(measure), true) = (measure_of(name), measured.count > 0) else {
+        for values in Values::all() {
+            let measured = target.measured(values);
+            if measured.count == 0 {
                 continue;
-            };
+            }
             records.push(Record {
                 place: Place {
-                    measure,
+                    values,
                     role: target.role.clone(),
                     target: target.target.clone(),
                     side: target.side.clone(),
