@@ -8,7 +8,7 @@ use std::time::SystemTime;
 use anstream::AutoStream;
 use clap::{CommandFactory as _, FromArgMatches as _};
 
-use crate::cli::{Args, ColorChoice, Command, DoctorFormat, OutputFormat};
+use crate::cli::{Args, ColorChoice, Command, OutputFormat, PlainFormat};
 use crate::config::sources::{self, Origins, SourceError};
 use crate::config::{Common, PreflightConfig, ReportConfig, RunConfig, WatchConfig};
 use crate::doctor::{self, DoctorConfig};
@@ -27,6 +27,9 @@ pub fn run() -> ExitCode {
     let exit = match arguments(typed) {
         Ok((args, origins)) => {
             crate::cli::log::start(args.global.verbose, args.global.bpf_log);
+            for complaint in unknown_variables() {
+                log::warn!("{complaint}");
+            }
             if let Err(error) = &protected {
                 log::warn!("core dumps of this process could not be forbidden: {error}");
             }
@@ -128,8 +131,8 @@ fn command(
             };
             let mut out = stdout(color);
             let written = match args.output {
-                DoctorFormat::Table => doctor::table(&diagnosis, Marks::of_locale(), &mut out),
-                DoctorFormat::Json => doctor::json(&diagnosis, SystemTime::now(), &mut out),
+                PlainFormat::Table => doctor::table(&diagnosis, Marks::of_locale(), &mut out),
+                PlainFormat::Json => doctor::json(&diagnosis, SystemTime::now(), &mut out),
             };
             ending(written, exit, format)
         }
@@ -158,6 +161,13 @@ fn arguments(typed: Vec<OsString>) -> Result<(Args, Origins), SourceError> {
     let completed = sources::complete(&mut Args::command(), typed, |name| std::env::var_os(name))?;
     let args = Args::from_arg_matches(&completed.matches)?;
     Ok((args, completed.origins))
+}
+
+/// What is said of variables that somebody may take for ours.
+fn unknown_variables() -> Vec<String> {
+    let mut command = Args::command();
+    command.build();
+    sources::unknown_variables(&command, std::env::vars_os())
 }
 
 fn print(outcome: &preflight::Outcome, config: &PreflightConfig, color: ColorChoice) -> Exit {

@@ -94,13 +94,13 @@ pub enum Command {
 #[derive(Debug, clap::Args)]
 pub struct DoctorArgs {
     /// Format of the result on standard output
-    #[arg(short, long, value_enum, default_value_t = DoctorFormat::Table)]
-    pub output: DoctorFormat,
+    #[arg(short, long, value_enum, default_value_t = PlainFormat::Table)]
+    pub output: PlainFormat,
 }
 
-/// A format of what the doctor finds.
+/// A format of what is no verdict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum DoctorFormat {
+pub enum PlainFormat {
     /// For people.
     Table,
     /// One JSON object, schema joinprobe/v1.
@@ -149,7 +149,10 @@ pub struct ReportArgs {
     /// Write one self-contained page with plots
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
-    /// Print one JSON object, schema joinprobe/v1, instead of the tables
+    /// Format of the report on standard output
+    #[arg(short, long, value_enum, default_value_t = PlainFormat::Table)]
+    pub output: PlainFormat,
+    /// The same as -o json
     #[arg(long)]
     pub json: bool,
     /// The cluster's own raft timing, which the recommendation is held against.

@@ -11,7 +11,7 @@ pub mod progress;
 pub mod signal;
 
 pub use args::{
-    Args, ColorChoice, Command, DoctorArgs, DoctorFormat, GlobalArgs, OutputFormat, PreflightArgs,
+    Args, ColorChoice, Command, DoctorArgs, GlobalArgs, OutputFormat, PlainFormat, PreflightArgs,
     ReportArgs, RttSourceChoice,
 };
 pub use decision::{DecisionArgs, Mode, TimingArgs};

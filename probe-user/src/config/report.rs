@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use super::sources::Origins;
 use super::{ConfigError, TimingChoice};
-use crate::cli::ReportArgs;
+use crate::cli::{PlainFormat, ReportArgs};
 use crate::verdict::Timing;
 
 /// What to put together and how to show it.
@@ -33,7 +33,7 @@ impl ReportConfig {
             files: args.files,
             per_node: args.per_node,
             html: args.html,
-            json: args.json,
+            json: args.json || args.output == PlainFormat::Json,
         })
     }
 }

@@ -63,8 +63,8 @@ pub struct ProbeFailure {
     /// The stage that failed.
     pub stage: Stage,
     /// A word for the `probe.result` field: `unresolved`, `local_error`, `refused`, `timed_out`, `unreachable`,
-    /// `reset`, `no_tls`, `untrusted`, `name_mismatch`, `not_valid_now`, `tls_failed`, `request_failed`, `unhealthy`,
-    /// `too_short`.
+    /// `reset`, `no_tls`, `untrusted`, `name_mismatch`, `not_valid_now`, `no_http2`, `tls_failed`, `request_failed`,
+    /// `unauthenticated`, `no_backend`, `unhealthy`, `too_short`.
     pub result: &'static str,
     /// The sentence.
     pub text: String,

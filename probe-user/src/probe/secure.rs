@@ -100,6 +100,9 @@ impl Handshake<'_> {
         report.stages.tls = Some(last.elapsed());
         report.tls = self.trust();
         report.tls_version = version(&stream);
+        if self.target.spec.role == Role::EtcdClient && !chose_http2(&stream) {
+            return Err(refusal::no_http2(self.target));
+        }
         let mut secured = Secured { stream, dropped };
         let go_on = self.confirm(&session, &mut secured.stream, report).await?;
         Ok(go_on.then_some(secured))
@@ -262,6 +265,10 @@ fn version(stream: &TlsStream<WireStream>) -> Option<&'static str> {
         ProtocolVersion::TLSv1_3 => Some("1.3"),
         _ => None,
     }
+}
+
+fn chose_http2(stream: &TlsStream<WireStream>) -> bool {
+    stream.get_ref().1.alpn_protocol() == Some(b"h2")
 }
 
 /// The name the certificate must bear: what the user wrote, not what it resolved to.

@@ -55,13 +55,18 @@ pub(super) fn local_remedy(error: &io::Error) -> &'static str {
     }
 }
 
-/// The first line of text a server sent, fit to be shown: printable, and not long.
+/// The first line of text a server sent, fit to be shown: printable, and not long. What is left out shows as `…`.
 pub(super) fn first_line(bytes: &[u8]) -> String {
     const LONGEST: usize = 120;
     let text = String::from_utf8_lossy(bytes);
-    text.trim_start()
+    let line = text
+        .trim_start()
+        .split(['\r', '\n'])
+        .next()
+        .unwrap_or_default();
+    let mut shown: String = line
         .chars()
-        .take_while(|character| !matches!(character, '\r' | '\n'))
+        .take(LONGEST)
         .map(|character| {
             if character.is_control() {
                 '\u{fffd}'
@@ -69,8 +74,25 @@ pub(super) fn first_line(bytes: &[u8]) -> String {
                 character
             }
         })
-        .take(LONGEST)
-        .collect()
+        .collect();
+    if line.chars().nth(LONGEST).is_some() {
+        shown.push('…');
+    }
+    shown
+}
+
+/// Like [`first_line`], of words of which no more than `kept` bytes were kept: a line they end within is not whole.
+pub(super) fn first_words(bytes: &[u8], kept: usize) -> String {
+    let mut shown = first_line(bytes);
+    let whole = bytes.len() < kept
+        || bytes
+            .trim_ascii_start()
+            .iter()
+            .any(|byte| matches!(byte, b'\r' | b'\n'));
+    if !whole && !shown.ends_with('…') {
+        shown.push('…');
+    }
+    shown
 }
 
 #[cfg(test)]
@@ -99,6 +121,18 @@ mod tests {
     fn foreign_text_is_made_fit_to_show() {
         assert_eq!(first_line(b"\r\n  SSH-2.0\r\nmore"), "SSH-2.0");
         assert_eq!(first_line(b"a\x1b[31mb\xff"), "a\u{fffd}[31mb\u{fffd}");
-        assert_eq!(first_line(&[b'x'; 500]).len(), 120);
+        assert_eq!(first_line(&[b'x'; 120]), "x".repeat(120));
+        assert_eq!(first_line(&[b'x'; 500]), format!("{}…", "x".repeat(120)));
+    }
+
+    #[test]
+    fn words_that_were_not_kept_are_owned_up_to() {
+        assert_eq!(first_words(b"SSH-2.0", 64), "SSH-2.0");
+        assert_eq!(first_words(b"SSH-2", 5), "SSH-2…");
+        assert_eq!(first_words(b"SSH\r\nmo", 8), "SSH");
+        assert_eq!(
+            first_words(&[b'x'; 200], 200),
+            format!("{}…", "x".repeat(120))
+        );
     }
 }

@@ -12,7 +12,7 @@ use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout_at};
 
 /// How much of a server's first words is kept, to tell plain text from TLS.
-const FIRST_WORDS: usize = 64;
+pub(crate) const FIRST_WORDS: usize = 64;
 
 /// The socket. It outlives whatever speaks through it, because an HTTP/2 channel closes its stream when dropped: with
 /// the peer's last bytes unread, and that makes the kernel send RST.

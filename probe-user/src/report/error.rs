@@ -27,6 +27,25 @@ pub enum ReportError {
         /// What was found instead.
         reason: String,
     },
+    /// A file is larger than is read.
+    #[error(
+        "{} is larger than {most} GiB; name a part of it (each line stands for itself), or the smaller file of `--hlog`",
+        path.display()
+    )]
+    TooLarge {
+        /// Its name.
+        path: PathBuf,
+        /// What is read at most, GiB.
+        most: u64,
+    },
+    /// A file is named twice.
+    #[error("{} and {} are the same file; name it once", first.display(), second.display())]
+    Twice {
+        /// Where it was named first.
+        first: PathBuf,
+        /// Where it was named again.
+        second: PathBuf,
+    },
     /// The page could not be written.
     #[error("cannot write {}: {error}; choose another place for --html", path.display())]
     Unwritable {
@@ -50,9 +69,11 @@ impl ReportError {
     #[must_use]
     pub fn exit(&self) -> Exit {
         match self {
-            Self::Unreadable { .. } | Self::NothingUsable { .. } | Self::Unwritable { .. } => {
-                Exit::Usage
-            }
+            Self::Unreadable { .. }
+            | Self::NothingUsable { .. }
+            | Self::TooLarge { .. }
+            | Self::Twice { .. }
+            | Self::Unwritable { .. } => Exit::Usage,
             // Whoever closed the pipe has read enough.
             Self::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => Exit::Pass,
             Self::Plot(_) | Self::Output(_) => Exit::CouldNotMeasure,

@@ -5,8 +5,10 @@ use std::time::SystemTime;
 
 use serde::Serialize;
 
-use super::merge::{Merged, Sum};
+use super::merge::{Group, Merged, Sum};
+use super::read::Verdict;
 use super::record::Place;
+use super::text::Origin;
 use crate::output::{Kind, RecommendationReport, Schema, Timestamp};
 use crate::verdict::Recommendation;
 
@@ -23,12 +25,15 @@ struct Line<'a> {
     begin: Option<Timestamp>,
     #[serde(skip_serializing_if = "Option::is_none")]
     end: Option<Timestamp>,
+    /// Measurements that were in more than one file, counted once.
+    duplicates: u64,
+    verdicts: &'a [Verdict],
     measures: Vec<Row<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     recommendation: Option<RecommendationReport>,
 }
 
-/// One measure of one target. Without a whole distribution there are no quantiles.
+/// One measure of one target.
 #[derive(Serialize)]
 struct Row<'a> {
     measure: &'static str,
@@ -37,6 +42,23 @@ struct Row<'a> {
     side: &'a str,
     #[serde(skip_serializing_if = "str::is_empty")]
     node: &'a str,
+    #[serde(flatten)]
+    samples: Samples,
+    /// The parts of it that fell into phases of a join.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    phases: Vec<Phase<'a>>,
+}
+
+#[derive(Serialize)]
+struct Phase<'a> {
+    phase: &'a str,
+    #[serde(flatten)]
+    samples: Samples,
+}
+
+/// Without a whole distribution there are no quantiles.
+#[derive(Serialize)]
+struct Samples {
     count: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     min_us: Option<u64>,
@@ -51,14 +73,29 @@ struct Row<'a> {
 }
 
 impl<'a> Row<'a> {
-    fn new(place: &'a Place, sum: &Sum) -> Self {
-        let extremes = sum.extremes();
+    fn new(place: &'a Place, group: &'a Group) -> Self {
+        let phases = group.phases.iter();
         Self {
             measure: place.values.name(),
             role: &place.role,
             target: &place.target,
             side: &place.side,
             node: &place.node,
+            samples: Samples::of(&group.total),
+            phases: phases
+                .map(|(phase, sum)| Phase {
+                    phase,
+                    samples: Samples::of(sum),
+                })
+                .collect(),
+        }
+    }
+}
+
+impl Samples {
+    fn of(sum: &Sum) -> Self {
+        let extremes = sum.extremes();
+        Self {
             count: sum.count(),
             min_us: extremes.map(|(min, _)| min),
             p50_us: sum.quantile(0.5),
@@ -75,7 +112,7 @@ impl<'a> Row<'a> {
 /// Those of `out`.
 pub(super) fn write(
     merged: &Merged,
-    files: usize,
+    origin: &Origin,
     recommendation: Option<&Recommendation>,
     time: SystemTime,
     out: &mut dyn Write,
@@ -87,13 +124,15 @@ pub(super) fn write(
         time: Timestamp(time),
         node: nodes.join(", "),
         nodes,
-        files,
+        files: origin.files,
         begin: merged.span.map(|(begin, _)| Timestamp(begin)),
         end: merged.span.map(|(_, end)| Timestamp(end)),
+        duplicates: merged.duplicates,
+        verdicts: &origin.verdicts,
         measures: merged
             .groups
             .iter()
-            .map(|(place, group)| Row::new(place, &group.total))
+            .map(|(place, group)| Row::new(place, group))
             .collect(),
         recommendation: recommendation.map(RecommendationReport::new),
     };

@@ -12,7 +12,9 @@ mod tests;
 mod text;
 mod timing;
 
-use std::io::Write;
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 pub use error::ReportError;
@@ -32,6 +34,7 @@ pub fn run(config: &ReportConfig, marks: Marks, out: &mut dyn Write) -> Result<(
         files: config.files.len(),
         ..Origin::default()
     };
+    refuse_twice(&config.files)?;
     for path in &config.files {
         merged.next_file();
         let contents = read::file(path, |record| merged.add(record))?;
@@ -42,7 +45,12 @@ pub fn run(config: &ReportConfig, marks: Marks, out: &mut dyn Write) -> Result<(
                 contents.unreadable
             );
         }
-        origin.verdicts.extend(contents.verdicts);
+        for verdict in contents.verdicts {
+            // A copy of the run's file says nothing new.
+            if !origin.verdicts.contains(&verdict) {
+                origin.verdicts.push(verdict);
+            }
+        }
     }
     let recommendation = timing::recommendation(&merged, &config.timing);
     origin.advice = text::advice(recommendation.as_ref());
@@ -54,16 +62,36 @@ pub fn run(config: &ReportConfig, marks: Marks, out: &mut dyn Write) -> Result<(
         })?;
     }
     if config.json {
-        let files = config.files.len();
         json::write(
             &merged,
-            files,
+            &origin,
             recommendation.as_ref(),
             SystemTime::now(),
             out,
         )?;
     } else {
         text::write(&merged, &origin, marks, out)?;
+    }
+    Ok(())
+}
+
+/// What a file says is to be counted once, so it is not to be named twice, whatever it is called.
+fn refuse_twice(files: &[PathBuf]) -> Result<(), ReportError> {
+    let mut seen = BTreeMap::new();
+    for path in files {
+        let identity = if path == Path::new("-") {
+            rustix::fs::fstat(io::stdin()).map(|known| (known.st_dev, known.st_ino))
+        } else {
+            rustix::fs::stat(path).map(|known| (known.st_dev, known.st_ino))
+        };
+        // What cannot be looked at cannot be read either, and is refused for that.
+        let Ok(identity) = identity else { continue };
+        if let Some(first) = seen.insert(identity, path) {
+            return Err(ReportError::Twice {
+                first: first.clone(),
+                second: path.clone(),
+            });
+        }
     }
     Ok(())
 }

@@ -1,5 +1,7 @@
 //! Files written by the exporters, read again.
 
+mod refused;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -227,51 +229,44 @@ fn the_page_needs_nothing_but_itself() {
 }
 
 #[test]
-fn bad_files_get_one_sentence_and_code_2() {
+fn a_verdict_is_shown_once_and_with_its_reason() {
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("bad");
-    let wrong_schema = r#"{"schema":"other/v1","kind":"interval"}"#;
-    let no_time = r#"{"schema":"joinprobe/v1","kind":"interval","time":"yesterday"}"#;
-    let bomb = format!("{{\"a\":{}1{}}}", "[".repeat(100_000), "]".repeat(100_000));
-    for (bytes, reason) in [
-        (&b""[..], "no interval"),
-        (b"\n\n", "no interval"),
-        (b"#only a comment\n", "no interval"),
-        (b"\x7fELF\x02\x01\xff\xfe", "not text"),
-        (b"hello\n", "no line of an interval log"),
-        (b"{}\n", "no joinprobe record"),
-        (b"{\"schema\":1}", "no joinprobe record"),
-        (wrong_schema.as_bytes(), "reads joinprobe/v1"),
-        (no_time.as_bytes(), "yesterday"),
-        (bomb.as_bytes(), "no joinprobe record"),
-        (b"Tag=A,1.0,1.0,1.0,HISTFAAA\n", "tag"),
-        (b"1.0,1.0,1.0,HISTFAAA\n", "tag"),
-        (
-            b"Tag=node=a;role=b;target=c;side=d;measure=e,1.0,1.0,1.0,x\n",
-            "no measure e",
-        ),
-        (
-            b"Tag=node=a;role=b;target=c;side=d;measure=path,1.0,1.0,1.0,x\n",
-            "base64",
-        ),
-        (
-            b"Tag=node=a;role=b;target=c;side=d;measure=path,18446744073709551615.0,1.0,1.0,x\n",
-            "out of range",
-        ),
-    ] {
-        fs::write(&path, bytes).unwrap();
-        let error = report(&config(&[&path])).unwrap_err();
-        assert_eq!(error.exit(), Exit::Usage);
-        let text = error.to_string();
-        assert!(
-            text.contains(reason) && text.contains("bad"),
-            "{reason}: {text}"
-        );
-        assert!(!text.contains('\n'), "{text}");
-    }
-    for path in [folder.path(), Path::new("/no/such/file")] {
-        let error = report(&config(&[path])).unwrap_err();
-        assert_eq!(error.exit(), Exit::Usage);
-        assert!(error.to_string().contains("cannot read"), "{error}");
-    }
+    let path = folder.path().join("run.json");
+    let mut value = serde_json::to_value(samples::verdict()).unwrap();
+    value["verdict"] = "fail".into();
+    value["targets"][0]["findings"] = serde_json::json!([
+        {"id": "tls", "state": "pass", "text": "all is well"},
+        {"id": "etcd-path-rtt-median", "state": "fail", "text": "median path RTT 130 ms is above the limit"},
+    ]);
+    fs::write(&path, value.to_string()).unwrap();
+    let copy = folder.path().join("copy.json");
+    fs::copy(&path, &copy).unwrap();
+    let text = report(&config(&[&path, &copy])).unwrap();
+    let verdicts: Vec<&str> = text
+        .lines()
+        .filter(|line| line.contains("verdict of"))
+        .collect();
+    let target = value["targets"][0]["target"].as_str().unwrap();
+    assert_eq!(verdicts.len(), 1, "{text}");
+    assert!(
+        verdicts[0].ends_with(&format!(
+            "fail: etcd-client {target}: median path RTT 130 ms is above the limit"
+        )),
+        "{text}"
+    );
+    let line = report(&ReportConfig {
+        json: true,
+        ..config(&[&path, &copy])
+    })
+    .unwrap();
+    joinprobe_lab::schema::check_lines(&line).unwrap();
+    let value: serde_json::Value = serde_json::from_str(&line).unwrap();
+    assert_eq!(value["verdicts"].as_array().map(Vec::len), Some(1));
+    assert!(
+        value["verdicts"][0]["reason"]
+            .as_str()
+            .unwrap()
+            .contains("130 ms")
+    );
+    assert!(value["duplicates"].as_u64().is_some_and(|n| n > 0));
 }

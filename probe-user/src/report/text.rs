@@ -136,8 +136,12 @@ fn head(merged: &Merged, origin: &Origin, out: &mut dyn Write) -> io::Result<()>
             node,
             time,
             verdict,
+            reason,
         } = verdict;
-        let line = format!("verdict of {node} at {time}: {verdict}");
+        let mut line = format!("verdict of {node} at {time}: {verdict}");
+        if !reason.is_empty() {
+            line = format!("{line}: {reason}");
+        }
         writeln!(out, "{}", clean(&line))?;
     }
     if merged.duplicates > 0 {

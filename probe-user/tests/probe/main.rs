@@ -3,6 +3,7 @@
 mod answers;
 mod broken;
 mod certificates;
+mod foreign;
 mod kernel;
 mod lab;
 mod pacing;

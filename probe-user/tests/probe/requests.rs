@@ -65,13 +65,26 @@ fn answers_that_fail() -> Result<()> {
             (
                 "HTTP/1.1 503 Unavailable\r\n\r\nno healthy upstream",
                 Some(503),
-                "unhealthy",
+                "no_backend",
                 "no healthy upstream",
+            ),
+            (
+                "HTTP/1.1 503 Unavailable\r\nContent-Type: text/html\r\n\r\n<html><body><h1>503 Service \
+                 Unavailable</h1>\nNo server is available to handle this request.\n</body></html>\n",
+                Some(503),
+                "no_backend",
+                "load balancer without a healthy API server behind it (HTTP 503: 503 Service Unavailable)",
+            ),
+            (
+                "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n<!DOCTYPE html><title>Sign in</title>",
+                Some(200),
+                "request_failed",
+                "web page (HTTP 200: Sign in)",
             ),
             (
                 "HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\n\r\n",
                 Some(502),
-                "unhealthy",
+                "no_backend",
                 "no text",
             ),
             (

@@ -6,6 +6,7 @@
 mod candidates;
 #[cfg(test)]
 mod tests;
+mod unknown;
 
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -15,6 +16,7 @@ use clap::{ArgMatches, Command};
 
 use crate::discover::{DiscoverError, Origin, Setting, settings};
 use candidates::{Candidate, candidates, every_flag, variable};
+pub use unknown::unknown_variables;
 
 /// The flag that names the configuration file.
 const CONFIG: &str = "config";
@@ -129,8 +131,10 @@ fn add_setting(
     origins: &mut Origins,
 ) -> Result<(), SourceError> {
     if setting.key == CONFIG || !every_flag(command).any(|flag| flag == setting.key) {
+        let meant = unknown::nearest(&setting.key, every_flag(command));
+        let meant = meant.map_or_else(String::new, |name| format!("; `{name}` is meant, perhaps"));
         return Err(setting
-            .refuse("there is no flag of that name".to_owned())
+            .refuse(format!("there is no flag of that name{meant}"))
             .into());
     }
     // Another command's flag does no harm: one file serves all of them. A typed flag and a variable come first.

@@ -144,8 +144,12 @@ fn refusals_name_where_the_value_came_from() {
         ),
         (
             &[],
-            Some("a: b\ntimeuot: 1s"),
-            &["joinprobe.yaml", "no flag of that name"],
+            Some("timeuot: 1s"),
+            &[
+                "joinprobe.yaml",
+                "no flag of that name",
+                "`timeout` is meant",
+            ],
         ),
         (&[], Some("timeout: [1s, 2s]"), &["timeout", "one value"]),
         (

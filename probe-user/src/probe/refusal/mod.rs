@@ -11,7 +11,7 @@ use crate::probe::alert;
 use crate::probe::pacing::Interruption;
 use crate::probe::report::{ProbeFailure, ProbeReport, Stage};
 use crate::probe::text;
-use crate::probe::wire::Wire;
+use crate::probe::wire::{FIRST_WORDS, Wire};
 use crate::target::{Role, RoleName as _, Target};
 use crate::tls::ClientTls;
 
@@ -115,18 +115,51 @@ fn wordless(target: &Target) -> String {
     }
     format!(
         "it is no {service}, or one that serves plain http, or a load balancer without a healthy backend; check the \
-         port and the server's URLs"
+         port, and that the server's URLs begin with https://"
     )
 }
 
 fn plain_text(target: &Target, heard: &[u8]) -> ProbeFailure {
     let service = text::service(target.spec.role);
+    let said = text::first_words(heard, FIRST_WORDS);
+    let meaning = if heard.starts_with(b"HTTP/") {
+        format!(
+            "it serves plain http, which no join uses; {}",
+            https_remedy(target.spec.role)
+        )
+    } else {
+        format!("it is no {service}; check the port")
+    };
     failure(
         "no_tls",
+        format!("{target} speaks no TLS (it sent `{said}`): {meaning}"),
+    )
+}
+
+fn https_remedy(role: Role) -> &'static str {
+    match role {
+        Role::EtcdClient => {
+            "give etcd https:// URLs (--listen-client-urls, --advertise-client-urls, with --cert-file and --key-file), \
+             or check the port"
+        }
+        Role::EtcdPeer => {
+            "give etcd https:// URLs (--listen-peer-urls, --initial-advertise-peer-urls, with --peer-cert-file and \
+             --peer-key-file), or check the port"
+        }
+        Role::ApiServer => {
+            "check the port, and let a load balancer there pass TCP through instead of speaking http itself"
+        }
+    }
+}
+
+/// The handshake was completed without HTTP/2, which gRPC needs. etcd always chooses it (`h2`, RFC 7301), and clients
+/// refuse who does not.
+pub(super) fn no_http2(target: &Target) -> ProbeFailure {
+    failure(
+        "no_http2",
         format!(
-            "{target} speaks no TLS (it sent `{}`): it is no {service}, or one that serves plain http; check the port \
-             and the server's URLs",
-            text::first_line(heard)
+            "{target} speaks TLS and did not choose HTTP/2 (ALPN h2), without which etcd's clients refuse it: it is no \
+             etcd, or a proxy that ends TLS before it; check the port, and let the proxy pass TCP through or offer h2"
         ),
     )
 }
@@ -198,9 +231,12 @@ fn alerted(target: &Target, alert: AlertDescription) -> ProbeFailure {
         AlertDescription::UnrecognisedName => {
             "it serves other names than the one dialled: dial it by a name it knows"
         }
-        AlertDescription::NoApplicationProtocol => {
-            "it speaks neither HTTP/2 nor what the role asks for: check that the port belongs to the role"
-        }
+        AlertDescription::NoApplicationProtocol => match target.spec.role {
+            Role::ApiServer => {
+                "it speaks no HTTP/1.1 (ALPN): it is no API server, or a proxy that ends TLS before it; check the port"
+            }
+            Role::EtcdClient | Role::EtcdPeer => return no_http2(target),
+        },
         _ => "its log says why",
     };
     failure(

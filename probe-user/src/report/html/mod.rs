@@ -57,10 +57,11 @@ fn head(html: &mut String, merged: &Merged, origin: &Origin) {
         put(
             html,
             format_args!(
-                "<p class=\"about\">Verdict of {} at {}: <b>{}</b></p>\n",
+                "<p class=\"about\">Verdict of {} at {}: <b>{}</b> {}</p>\n",
                 Escaped(&verdict.node),
                 Escaped(&verdict.time),
-                Escaped(&verdict.verdict)
+                Escaped(&verdict.verdict),
+                Escaped(&verdict.reason)
             ),
         );
     }

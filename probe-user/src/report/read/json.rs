@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 use probe_common::cells::Measure;
 use serde::Deserialize;
 
-use super::hdr;
+use super::{Verdict, hdr};
 use crate::report::record::{Place, Record, Samples, Values};
 
 /// What a line holds.
@@ -14,9 +14,7 @@ pub(super) enum Line {
     Interval { node: String, records: Vec<Record> },
     /// A whole run; with its intervals in the same file, its samples would be counted twice.
     Verdict {
-        node: String,
-        time: String,
-        verdict: String,
+        verdict: Verdict,
         records: Vec<Record>,
     },
     /// An event, or a kind of line that came later than this version.
@@ -39,6 +37,14 @@ struct Fields {
     duration_us: Option<u64>,
     #[serde(default)]
     targets: Vec<Target>,
+    #[serde(default)]
+    findings: Vec<Finding>,
+}
+
+#[derive(Deserialize)]
+struct Finding {
+    state: String,
+    text: String,
 }
 
 #[derive(Deserialize)]
@@ -59,6 +65,8 @@ struct Target {
     segment_min: Measured,
     #[serde(default)]
     sampled: Sampled,
+    #[serde(default)]
+    findings: Vec<Finding>,
 }
 
 /// Connections that were only looked at.
@@ -121,12 +129,38 @@ pub(super) fn line(text: &str) -> Result<Line, String> {
         }),
         "verdict" => Ok(Line::Verdict {
             records: records(&fields)?,
-            node: fields.node,
-            time: fields.time,
-            verdict: fields.verdict,
+            verdict: Verdict {
+                reason: reason(&fields),
+                node: fields.node,
+                time: fields.time,
+                verdict: fields.verdict,
+            },
         }),
         _ => Ok(Line::Other),
     }
+}
+
+/// The first finding that is as bad as the verdict, and whose it is; empty for a pass.
+fn reason(fields: &Fields) -> String {
+    let as_bad = |finding: &&Finding| finding.state == fields.verdict;
+    if fields.verdict == "pass" {
+        return String::new();
+    }
+    if let Some(finding) = fields.findings.iter().find(as_bad) {
+        return finding.text.clone();
+    }
+    fields
+        .targets
+        .iter()
+        .find_map(|target| Some((target, target.findings.iter().find(as_bad)?)))
+        .map(|(target, finding)| {
+            if finding.text.starts_with(&target.target) {
+                format!("{} {}", target.role, finding.text)
+            } else {
+                format!("{} {}: {}", target.role, target.target, finding.text)
+            }
+        })
+        .unwrap_or_default()
 }
 
 fn records(fields: &Fields) -> Result<Vec<Record>, String> {

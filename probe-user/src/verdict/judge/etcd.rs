@@ -2,7 +2,7 @@
 
 use super::{Rules, reach};
 use crate::measure::{TargetMeasurement, micros};
-use crate::probe::{EtcdAnswer, LEADER_CHANGED, Stage, TOO_SHORT};
+use crate::probe::{EtcdAnswer, LEADER_CHANGED, ProbeFailure, Stage, TOO_SHORT};
 use crate::target::Role;
 use crate::verdict::limits::LimitId;
 use crate::verdict::median::{Median, Samples};
@@ -18,9 +18,12 @@ pub(super) fn findings(measured: &TargetMeasurement, rules: &Rules<'_>) -> Vec<F
     }
     if let Some(failure) = probe.failure.as_ref().filter(|f| f.stage == Stage::Request) {
         return vec![
-            Finding::plain("etcd-request", reach::state_of(failure), failure.text.clone()).hint(if failure.result == TOO_SHORT { reach::HASTE } else {
-                "A member that cannot answer a read within 2 s cannot accept a new member either: check for a leader (etcdctl endpoint status), slow disks and overloaded members before joining."
-            }),
+            Finding::plain(
+                "etcd-request",
+                reach::state_of(failure),
+                failure.text.clone(),
+            )
+            .hint(unread(failure)),
         ];
     }
     let (Some(answer), Some(took)) = (&probe.etcd, probe.stages.request) else {
@@ -37,6 +40,22 @@ pub(super) fn findings(measured: &TargetMeasurement, rules: &Rules<'_>) -> Vec<F
         findings.extend(server_time(measured, took, rules));
     }
     findings
+}
+
+/// What follows for the join from a read that was not answered.
+fn unread(failure: &ProbeFailure) -> &'static str {
+    match failure.result {
+        TOO_SHORT => reach::HASTE,
+        "unauthenticated" => {
+            "A join, and the API server after it, know themselves to etcd by a client certificate alone, so they would be turned away too."
+        }
+        "no_backend" | "request_failed" => {
+            "The join asks etcd the same way and would get the same answer; kubeadm gives each call 2 s."
+        }
+        _ => {
+            "A member that cannot answer a read within 2 s cannot accept a new member either: check for a leader (etcdctl endpoint status), slow disks and overloaded members before joining."
+        }
+    }
 }
 
 fn request(answer: &EtcdAnswer, took: u64, rules: &Rules<'_>) -> Finding {

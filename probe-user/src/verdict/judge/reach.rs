@@ -84,6 +84,9 @@ fn tls(probe: &ProbeReport) -> Finding {
                 "no_tls" => {
                     "kubeadm speaks only TLS to this port; check that it is the port of the right server."
                 }
+                "no_http2" => {
+                    "The join talks to etcd by gRPC, which needs HTTP/2; a load balancer before etcd must pass TCP through."
+                }
                 "untrusted" => {
                     "The join will refuse this server for the same reason; check that the CA file is this cluster's."
                 }
@@ -157,7 +160,18 @@ fn readyz(measured: &TargetMeasurement, probe: &ProbeReport) -> Option<Finding> 
     if let Some(failure) = probe.failure.as_ref().filter(|f| f.stage == Stage::Request) {
         return Some(
             Finding::plain(ID, state_of(failure), failure.text.clone()).hint(
-                "The join talks to this API server first; check its health, or the load balancer's, before joining.",
+                match failure.result {
+                    TOO_SHORT => HASTE,
+                    "no_backend" => {
+                        "The join talks to this address first; see which API servers the load balancer holds for healthy, and why not the others."
+                    }
+                    "request_failed" => {
+                        "The join talks to this address first, and needs an API server there; check the address and what stands before it."
+                    }
+                    _ => {
+                        "The join talks to this API server first; check its health, or the load balancer's, before joining."
+                    }
+                },
             ),
         );
     }

@@ -1,5 +1,7 @@
 //! The one request an API server is sent.
 
+mod answer;
+
 use std::pin::pin;
 use std::time::Duration;
 
@@ -67,30 +69,11 @@ pub(super) async fn readyz(
         }
     };
     report.http_status = Some(answer.status.as_u16());
-    let status = answer.status.as_u16();
-    let said = reason(&answer.body);
-    match answer.status {
-        status if status.is_success() => Ok(()),
-        // Anonymous requests are turned off: the API server itself said so.
-        StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => Ok(()),
-        status_code if status_code.is_server_error() => Err(failure(
-            "unhealthy",
-            format!(
-                "{target} answers, but is not ready (HTTP {status}: {said}); see the API server's log"
-            ),
-        )),
-        StatusCode::TOO_MANY_REQUESTS => Err(failure(
-            "unhealthy",
-            format!(
-                "{target} turns requests away (HTTP 429: {said}): the API server is overloaded; try again later"
-            ),
-        )),
-        _ => Err(failure(
-            "request_failed",
-            format!(
-                "{target} answered GET /readyz with HTTP {status} ({said}), which is no API server's answer; check the \
-                 address"
-            ),
+    match answer::complaint(answer.status, &answer.body) {
+        None => Ok(()),
+        Some(complaint) => Err(failure(
+            complaint.result,
+            format!("{target} {}", complaint.text),
         )),
     }
 }
@@ -151,18 +134,5 @@ fn explain(error: &hyper::Error) -> String {
         "what it sent is not HTTP".to_owned()
     } else {
         error.to_string()
-    }
-}
-
-/// The line that says what is wrong: `/readyz` marks failing checks with `[-]`.
-fn reason(body: &[u8]) -> String {
-    let failing = body
-        .split(|byte| *byte == b'\n')
-        .find(|line| line.starts_with(b"[-]"));
-    let line = text::first_line(failing.unwrap_or(body));
-    if line.is_empty() {
-        "no text".to_owned()
-    } else {
-        line
     }
 }
