@@ -17,8 +17,9 @@ const ETCD: &str = "etcdserver:";
 /// What tonic says of a response without a gRPC status, before the HTTP status it had.
 const NO_STATUS: &str = "grpc-status header missing, mapped from HTTP status code ";
 
-/// What tonic says of a body that it cannot read as gRPC messages.
+/// What tonic says of a body that it cannot read as gRPC messages, and what it puts before the HTTP status then.
 const NO_MESSAGE: &str = "protocol error: ";
+const WITH_STATUS: &str = "with status: ";
 
 /// Tells answers from failures: etcd checks permissions after the quorum has agreed (`EtcdServer.Range`), so that a
 /// refusal is a completed read. A refusal in other words than etcd's own comes from something before it.
@@ -31,13 +32,8 @@ pub(super) fn judge(target: &Target, error: &Error) -> Result<EtcdAnswer, ProbeF
         return Err(no_grpc(target, status));
     }
     if message.starts_with(NO_MESSAGE) {
-        return Err(failure(
-            "request_failed",
-            format!(
-                "{target} answered a read with what is no gRPC message: it is a web server or proxy, and no etcd; \
-                 check the address"
-            ),
-        ));
+        let status = message.rsplit_once(WITH_STATUS);
+        return Err(no_grpc(target, status.map_or("", |(_, status)| status)));
     }
     if !message.starts_with(ETCD) {
         return Err(not_etcds(target, status));
@@ -98,9 +94,10 @@ fn refusal(target: &Target, status: &Status) -> ProbeFailure {
 /// An HTTP/2 server answered that knows nothing of gRPC.
 fn no_grpc(target: &Target, status: &str) -> ProbeFailure {
     let code = status
-        .parse()
-        .ok()
-        .and_then(|code: u16| StatusCode::from_u16(code).ok());
+        .split(' ')
+        .next()
+        .and_then(|number| number.parse().ok())
+        .and_then(|number: u16| StatusCode::from_u16(number).ok());
     let (result, meaning) = match code {
         Some(
             StatusCode::BAD_GATEWAY | StatusCode::SERVICE_UNAVAILABLE | StatusCode::GATEWAY_TIMEOUT,
@@ -119,12 +116,10 @@ fn no_grpc(target: &Target, status: &str) -> ProbeFailure {
             "a web server or proxy, and no etcd; check the address",
         ),
     };
+    let http = code.map_or_else(String::new, |code| format!(" (HTTP {})", code.as_u16()));
     failure(
         result,
-        format!(
-            "{target} answered a read with HTTP {} and no gRPC status: it is {meaning}",
-            text::first_line(status.as_bytes())
-        ),
+        format!("{target} answered a read without a gRPC status{http}: it is {meaning}"),
     )
 }
 
@@ -290,6 +285,13 @@ mod tests {
                 "grpc-status header missing, mapped from HTTP status code 200",
                 "request_failed",
             ),
+            (
+                Code::Internal,
+                "protocol error: received message with invalid compression flag: 60 (valid flags are 0 and 1) while \
+                 receiving response with status: 502 Bad Gateway",
+                "no_backend",
+            ),
+            (Code::Internal, "protocol error: hm", "request_failed"),
             (Code::Unavailable, "no healthy upstream", "no_backend"),
             (Code::Unavailable, "no learner here", "no_backend"),
             (Code::Unimplemented, "unknown service", "request_failed"),
