@@ -60,6 +60,11 @@ pub struct EndpointKey {
     pub reserved: u8,
     /// Always 0.
     pub reserved_word: u32,
+    /// The first eight bytes, as they lie in memory, of the name of the process that called `connect()`. The name is zero
+    /// from its end on, and all of it where it is unknown and while processes are not told apart.
+    pub process_start: u64,
+    /// The other eight.
+    pub process_rest: u64,
 }
 
-no_padding!(EndpointKey, u64, [u8; 16], u16, u8, u8, u32);
+no_padding!(EndpointKey, u64, [u8; 16], u16, u8, u8, u32, [u64; 2]);

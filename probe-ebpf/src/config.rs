@@ -16,6 +16,10 @@ static NETNS_COOKIE_KNOWN: Global<u8> = Global::new(0);
 #[unsafe(no_mangle)]
 static OWN_ONLY: Global<u8> = Global::new(0);
 
+/// Whether the connections of different processes to one address are counted apart.
+#[unsafe(no_mangle)]
+static BY_PROCESS: Global<u8> = Global::new(0);
+
 /// Events per second; 0 turns events off.
 #[unsafe(no_mangle)]
 static EVENTS_PER_SECOND: Global<u32> = Global::new(0);
@@ -91,6 +95,12 @@ pub(crate) fn netns_cookie_known() -> bool {
 #[inline(always)]
 pub(crate) fn own_only() -> bool {
     OWN_ONLY.load() != 0
+}
+
+/// Whether processes are told apart.
+#[inline(always)]
+pub(crate) fn by_process() -> bool {
+    BY_PROCESS.load() != 0
 }
 
 /// Events per second, unless events are off.

@@ -12,7 +12,7 @@ use probe_common::stats::Stat;
 
 use crate::context::Context;
 use crate::flow::{self, CONNECTING, ESTABLISHED, Flow, OVER};
-use crate::{cells, events, failure, log, process, reconstruct, watch};
+use crate::{cells, events, failure, log, reconstruct, watch};
 
 /// The callbacks that an observed socket needs.
 pub(crate) const CALLBACKS: u32 =
@@ -33,9 +33,8 @@ pub(crate) fn connecting(ctx: Context) {
     flow.stage = CONNECTING;
     flow.total_retrans = ctx.total_retrans();
     flow.segments_out = ctx.data_segs_out();
-    if ctx.may_read_kernel() {
-        process::note(flow);
-    }
+    flow.pid = watched.process.pid;
+    flow.comm = [watched.process.start, watched.process.rest];
     flow.request_callbacks(ctx);
 }
 

@@ -125,6 +125,8 @@ fn slot(netns: u64, role: u8, side: Side, address: [u8; 16], port: u16) -> u32 {
             role,
             reserved: 0,
             reserved_word: 0,
+            process_start: 0,
+            process_rest: 0,
         }),
     }
 }

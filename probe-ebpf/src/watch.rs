@@ -10,6 +10,7 @@ use crate::cells;
 use crate::config;
 use crate::context::Context;
 use crate::maps::{ADDRESSES, FREE_SLOTS, OWN, PORTS, SLOTS};
+use crate::process::{self, Process};
 
 /// A connection that is watched.
 pub(crate) struct Watched {
@@ -19,6 +20,8 @@ pub(crate) struct Watched {
     pub(crate) slot: u32,
     /// Its cookie if it is one of joinprobe's own probes, else 0.
     pub(crate) own_cookie: u64,
+    /// Who opened it, where that is known of others than joinprobe itself.
+    pub(crate) process: Process,
 }
 
 /// Whether a connection that this host opens is watched.
@@ -40,11 +43,22 @@ pub(crate) fn client(ctx: Context) -> Option<Watched> {
             role: own.role as u8,
             slot: own.slot,
             own_cookie: cookie,
+            process: process::unknown(),
         });
     }
     if config::own_only() {
         return None;
     }
+    let process = if ctx.may_read_kernel() {
+        process::caller().unwrap_or_else(process::unknown)
+    } else {
+        process::unknown()
+    };
+    let apart = if config::by_process() {
+        process
+    } else {
+        process::unknown()
+    };
     Some(Watched {
         role,
         slot: slot_of(&EndpointKey {
@@ -54,8 +68,11 @@ pub(crate) fn client(ctx: Context) -> Option<Watched> {
             role,
             reserved: 0,
             reserved_word: 0,
+            process_start: apart.start,
+            process_rest: apart.rest,
         }),
         own_cookie: 0,
+        process,
     })
 }
 
@@ -73,6 +90,7 @@ pub(crate) fn server(ctx: Context) -> Option<Watched> {
         role,
         slot: fixed_slot(role, Side::Server),
         own_cookie: 0,
+        process: process::unknown(),
     })
 }
 

@@ -1,7 +1,7 @@
 //! One simulated preflight: the code that judges real ones, fed with simulated samples.
 
 use probe_user::histogram;
-use probe_user::measure::{Counters, Distributions, TargetMeasurement};
+use probe_user::measure::{Counters, Distributions, Opener, TargetMeasurement};
 use probe_user::probe::ProbeReport;
 use probe_user::target::{Role, Side, Target, TargetSpec};
 use probe_user::verdict::{
@@ -66,6 +66,7 @@ pub(crate) fn run(plan: &Plan, paths: &mut [Path], fail_limit_us: u64) -> Outcom
 
 fn unmeasured() -> TargetMeasurement {
     TargetMeasurement {
+        opener: Opener::default(),
         sampled: None,
         target: Target {
             spec: TargetSpec {

@@ -17,6 +17,16 @@ pub enum Scope {
     AllNamespaces,
 }
 
+/// What gets a slot of its own.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Grouping {
+    /// Each remote address.
+    #[default]
+    Targets,
+    /// Each process's connections to each remote address, where the kernel tells who opens them (BTF, `CAP_PERFMON`).
+    Processes,
+}
+
 /// Settings of an [`Observer`](super::Observer).
 #[derive(Clone, Debug)]
 pub struct ObserverConfig {
@@ -26,7 +36,9 @@ pub struct ObserverConfig {
     pub addresses: Vec<(SocketAddr, Role)>,
     /// Which network namespaces are observed.
     pub scope: Scope,
-    /// How many remote addresses get a histogram of their own, from 1 to [`ObserverConfig::MAX_TARGETS`]; what comes
+    /// What gets a histogram of its own.
+    pub grouping: Grouping,
+    /// How many of these, as a rule remote addresses, get a histogram of their own, from 1 to [`ObserverConfig::MAX_TARGETS`]; what comes
     /// after shares one per role. Each costs 100 KiB of kernel memory.
     pub max_targets: u32,
     /// Where RTT samples are to come from; `None`: the best that this kernel and these rights give.
@@ -42,7 +54,7 @@ pub struct ObserverConfig {
 }
 
 impl ObserverConfig {
-    /// The most remote addresses that can have a histogram of their own: they fill 400 MiB.
+    /// The most that can have a histogram of their own: they fill 400 MiB.
     pub const MAX_TARGETS: u32 = 4096;
 
     /// `max_targets` within its limits.
@@ -57,6 +69,7 @@ impl Default for ObserverConfig {
             ports: Vec::new(),
             addresses: Vec::new(),
             scope: Scope::default(),
+            grouping: Grouping::default(),
             max_targets: 64,
             rtt_source: None,
             own_only: false,

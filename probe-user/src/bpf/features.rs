@@ -6,7 +6,7 @@ use aya::sys::{BpfHelper, is_helper_supported};
 use super::attach_points::{AttachPoints, Point};
 use super::btf::KernelTypes;
 use super::capability::{Capabilities, PERFMON};
-use super::config::{ObserverConfig, Scope};
+use super::config::{Grouping, ObserverConfig, Scope};
 use super::error::AttachError;
 use super::existing::SocketOffsets;
 use super::lockdown;
@@ -39,6 +39,8 @@ pub(super) struct Features {
     pub(super) netns_known: bool,
     /// Where a socket's error is; `None` where it may not or cannot be read.
     pub(super) sk_err_offset: Option<u32>,
+    /// What rows are about.
+    pub(super) grouping: Grouping,
     /// How to tell which process opens a connection; `None` where that may not or cannot be told, or nobody asks.
     pub(super) task: Option<TaskOffsets>,
     /// Where the fields are that reconstructing samples needs; or why it cannot be done.
@@ -76,8 +78,8 @@ impl Features {
         };
         let types = kernel_types();
         let sk_err_offset = types.as_ref().map_err(Clone::clone).and_then(sk_err_offset);
-        // Only events name processes.
-        let task = if config.events {
+        // What names processes.
+        let task = if config.events || config.grouping == Grouping::Processes {
             types
                 .as_ref()
                 .map_err(Clone::clone)
@@ -94,7 +96,11 @@ impl Features {
         let reconstruction = needing(Point::TcpProbe).and_then(ReconstructionOffsets::find);
         let sockets = needing(Point::Sockets).and_then(SocketOffsets::find);
         drop(types);
-        limitations.extend(lost(sk_err_offset.as_ref().err(), task.as_ref().err()));
+        limitations.extend(lost(
+            sk_err_offset.as_ref().err(),
+            task.as_ref().err(),
+            config.grouping,
+        ));
         let (sk_err_offset, task) = (sk_err_offset.ok(), task.ok().flatten());
         let reads_kernel = Capabilities::effective().has(PERFMON);
         if config.kernel_log && !reads_kernel {
@@ -114,6 +120,7 @@ impl Features {
             netns,
             netns_known,
             sk_err_offset,
+            grouping: config.grouping,
             task,
             reconstruction,
             sockets,
@@ -134,13 +141,22 @@ impl Features {
 }
 
 /// Says what is lost with the kernel's sockets or tasks unreadable; one sentence for both where the reason is the same.
-pub(super) fn lost(causes: Option<&String>, processes: Option<&String>) -> Vec<String> {
+pub(super) fn lost(
+    causes: Option<&String>,
+    processes: Option<&String>,
+    grouping: Grouping,
+) -> Vec<String> {
     const CAUSES: &str = "failed connections are counted without their cause";
-    const PROCESSES: &str = "events do not name the process that opened a connection";
+    let unnamed = match grouping {
+        Grouping::Targets => "events do not name the process that opened a connection",
+        Grouping::Processes => {
+            "processes can be neither told apart (--by process) nor named in events"
+        }
+    };
     if let (Some(reason), true) = (causes, causes == processes) {
-        return vec![format!("{CAUSES}, and {PROCESSES}: {reason}")];
+        return vec![format!("{CAUSES}, and {unnamed}: {reason}")];
     }
-    [(CAUSES, causes), (PROCESSES, processes)]
+    [(CAUSES, causes), (unnamed, processes)]
         .into_iter()
         .filter_map(|(what, reason)| Some(format!("{what}: {}", reason?)))
         .collect()

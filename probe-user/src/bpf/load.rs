@@ -9,7 +9,7 @@ use probe_common::cells::STRIDE;
 use probe_common::endpoint::FIXED_SLOTS;
 
 use super::capability::{self, Capabilities};
-use super::config::ObserverConfig;
+use super::config::{Grouping, ObserverConfig};
 use super::error::AttachError;
 use super::features::Features;
 use super::kernel::Kernel;
@@ -52,6 +52,7 @@ pub(super) fn load(
         log::debug!("cannot lift the limit of locked memory: {error}");
     }
     let own_only = u8::from(config.own_only);
+    let by_process = u8::from(config.grouping == Grouping::Processes);
     let netns_known = u8::from(features.netns_known);
     let reconstruction = features.reconstruction.clone().unwrap_or_default();
     let sockets = features.sockets.clone().unwrap_or_default();
@@ -75,6 +76,7 @@ pub(super) fn load(
         .override_global("SK_ERR_OFFSET", &sk_err_offset, true)
         .override_global("RAW_IGNORED", &raw_ignored, true)
         .override_global("OWN_ONLY", &own_only, true)
+        .override_global("BY_PROCESS", &by_process, true)
         .override_global("EVENTS_PER_SECOND", &events, true)
         .override_global(aya_log::LEVEL, &log_level, true)
         .map_max_entries("CELLS", (FIXED_SLOTS + targets) * STRIDE)

@@ -39,7 +39,7 @@ mod wait;
 
 pub use capability::Capability;
 pub use cgroup::{Hierarchy, Layout};
-pub use config::{ObserverConfig, Scope};
+pub use config::{Grouping, ObserverConfig, Scope};
 pub use error::{AttachError, ReadError};
 pub use events::EventStream;
 pub use kernel_log::KernelLog;

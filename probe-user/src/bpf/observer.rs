@@ -26,6 +26,7 @@ use super::own::OwnProbes;
 use super::stats::{self, ObserverStats, RttSource};
 use super::syscall;
 use crate::measure::{Sampled, SlotCounts};
+use crate::target::ProcessName;
 
 /// Who a slot's counts are about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -38,6 +39,8 @@ pub struct Endpoint {
     pub remote: Option<SocketAddr>,
     /// Cookie of the network namespace; 0 while only one is observed or none can be told from another.
     pub netns: u64,
+    /// The process that opened the connections; `None` where processes are not told apart or this one is not known.
+    pub process: Option<ProcessName>,
 }
 
 impl Endpoint {
@@ -50,6 +53,7 @@ impl Endpoint {
             self.remote.is_none(),
             self.remote,
             self.netns,
+            self.process,
         )
     }
 }
@@ -167,8 +171,9 @@ impl Observer {
         SlotCounts::new(self.cells.copy(slot).unwrap_or_default())
     }
 
-    /// Everything seen so far on watched ports, one entry per remote address (client side) or role (server side), plus
-    /// one per role for connections that found no slot. Own probes are not among them.
+    /// Everything seen so far on watched ports, one entry per remote address (client side; where they are told apart, per
+    /// address and process) or role (server side), plus one per role for connections that found no slot. Own probes are
+    /// not among them.
     ///
     /// # Errors
     /// The table of slots or an address's counts cannot be read.
@@ -203,6 +208,7 @@ impl Observer {
                         side,
                         remote: None,
                         netns: 0,
+                        process: None,
                     };
                     visit(endpoint, counts);
                 }
@@ -325,6 +331,19 @@ fn endpoint_of(key: &EndpointKey) -> Option<Endpoint> {
         side: Side::Client,
         remote: Some(SocketAddr::new(address, key.port)),
         netns: key.netns,
+        process: ProcessName::new(bytes_of([key.process_start, key.process_rest])),
+    })
+}
+
+/// Two words as the 16 bytes that lie in memory.
+fn bytes_of(words: [u64; 2]) -> [u8; 16] {
+    let [first, second] = words.map(u64::to_ne_bytes);
+    std::array::from_fn(|index| {
+        if index < 8 {
+            first[index]
+        } else {
+            second[index - 8]
+        }
     })
 }
 
@@ -353,11 +372,14 @@ mod tests {
                 role: Role::EtcdPeer as u8,
                 reserved: 0,
                 reserved_word: 0,
+                process_start: u64::from_ne_bytes(*b"kube-api"),
+                process_rest: u64::from_ne_bytes(*b"server\0\0"),
             };
             let endpoint = endpoint_of(&key).unwrap();
             assert_eq!(endpoint.remote, Some(remote));
             assert_eq!(endpoint.role, Role::EtcdPeer);
             assert_eq!(endpoint.netns, 7);
+            assert_eq!(endpoint.process.unwrap().to_string(), "kube-apiserver");
         }
     }
 }

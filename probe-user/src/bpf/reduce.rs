@@ -136,7 +136,7 @@ impl Features {
         if causes.is_some() {
             features.sk_err_offset = None;
         }
-        let lost = features::lost(causes.as_ref(), names.as_ref());
+        let lost = features::lost(causes.as_ref(), names.as_ref(), self.grouping);
         features.limitations.extend(lost);
         // What that costs, if anything, is said where the source of samples is chosen.
         if let Some(reason) = reason(Extra::Reconstruction) {

@@ -15,5 +15,5 @@ pub use args::{
     ReportArgs, RttSourceChoice,
 };
 pub use decision::{DecisionArgs, Mode, TimingArgs};
-pub use observe::{ObserveArgs, RunArgs, WatchArgs};
+pub use observe::{GroupBy, ObserveArgs, RunArgs, WatchArgs};
 pub use probing::ProbingArgs;

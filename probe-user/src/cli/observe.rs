@@ -7,6 +7,13 @@ use std::time::Duration;
 
 use super::{DecisionArgs, OutputFormat, ProbingArgs, duration};
 
+/// What gets a row of its own beside the target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum GroupBy {
+    /// Each process that opens connections, by its name.
+    Process,
+}
+
 /// What `watch` and `run` have in common.
 #[derive(Debug, clap::Args)]
 pub struct ObserveArgs {
@@ -34,7 +41,10 @@ pub struct ObserveArgs {
     /// Watch every network namespace, those of pods included
     #[arg(long, help_heading = "Targets")]
     pub all_namespaces: bool,
-    /// Remote addresses that are told apart; later ones share one place per role
+    /// Tell apart whose connections they are: a row for each process, by name, and target
+    #[arg(long, value_name = "WHAT", value_enum, help_heading = "Targets")]
+    pub by: Option<GroupBy>,
+    /// Remote addresses (with --by process, processes at one) that are told apart; later ones share one place per role
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=4096), help_heading = "Targets")]
     pub max_targets: u32,
 

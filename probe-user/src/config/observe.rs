@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use super::sources::Origins;
 use super::{Common, ConfigError, DecisionChoice};
-use crate::bpf::{ObserverConfig, Scope};
-use crate::cli::{ObserveArgs, OutputFormat, WatchArgs};
+use crate::bpf::{Grouping, ObserverConfig, Scope};
+use crate::cli::{GroupBy, ObserveArgs, OutputFormat, WatchArgs};
 use crate::discover::Root;
 use crate::exit::Contract;
 use crate::output::Textfile;
@@ -95,6 +95,10 @@ impl ObserveConfig {
                 Scope::AllNamespaces
             } else {
                 Scope::OwnNamespace
+            },
+            grouping: match args.by {
+                Some(GroupBy::Process) => Grouping::Processes,
+                None => Grouping::Targets,
             },
             max_targets: args.max_targets,
             rtt_source: common.rtt_source,

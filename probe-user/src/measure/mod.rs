@@ -10,7 +10,7 @@ pub use sampled::Sampled;
 
 use crate::histogram::{self, Distribution};
 use crate::probe::ProbeReport;
-use crate::target::{Side, Target};
+use crate::target::{ProcessName, Side, Target};
 
 /// The distributions of one target. docs/measurements.md explains each; they are never merged.
 #[derive(Clone, Debug, PartialEq)]
@@ -35,6 +35,22 @@ impl Default for Distributions {
             path: histogram::empty(),
             segment: histogram::empty(),
             segment_min: histogram::empty(),
+        }
+    }
+}
+
+impl Distributions {
+    /// Takes in another's samples, each measure's for itself.
+    pub fn add(&mut self, other: &Self) {
+        for (sum, more) in [
+            (&mut self.handshake, &other.handshake),
+            (&mut self.connect, &other.connect),
+            (&mut self.path, &other.path),
+            (&mut self.segment, &other.segment),
+            (&mut self.segment_min, &other.segment_min),
+        ] {
+            // Both have the kernel side's range, so adding cannot fail.
+            let _ = sum.add(more);
         }
     }
 }
@@ -76,13 +92,50 @@ pub struct Counters {
     pub adopted: u64,
 }
 
-/// Everything known about one target.
+impl Counters {
+    /// Takes in another's counts.
+    pub fn add(&mut self, other: &Self) {
+        for (sum, more) in [
+            (&mut self.opened, other.opened),
+            (&mut self.established, other.established),
+            (&mut self.refused, other.refused),
+            (&mut self.timed_out, other.timed_out),
+            (&mut self.unreachable, other.unreachable),
+            (&mut self.abandoned, other.abandoned),
+            (&mut self.reset, other.reset),
+            (&mut self.failed_unknown, other.failed_unknown),
+            (&mut self.syn_retransmits, other.syn_retransmits),
+            (&mut self.retransmits, other.retransmits),
+            (&mut self.segments_out, other.segments_out),
+            (&mut self.closed, other.closed),
+            (&mut self.overflowed, other.overflowed),
+            (&mut self.retransmitted_samples, other.retransmitted_samples),
+            (&mut self.dropped_samples, other.dropped_samples),
+            (&mut self.adopted, other.adopted),
+        ] {
+            *sum += more;
+        }
+    }
+}
+
+/// Whose connections they are on this host, as far as that is told apart.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Opener {
+    /// Cookie of the network namespace; 0 while only one is observed or none can be told from another.
+    pub netns: u64,
+    /// The process that opened them; `None` where processes are not told apart or this one is not known.
+    pub process: Option<ProcessName>,
+}
+
+/// Everything known about one target, or about one process's connections to it.
 #[derive(Clone, Debug)]
 pub struct TargetMeasurement {
     /// Who.
     pub target: Target,
     /// Which end this host is.
     pub side: Side,
+    /// Whose connections they are.
+    pub opener: Opener,
     /// What the kernel measured.
     pub distributions: Distributions,
     /// What the kernel counted.

@@ -7,15 +7,25 @@ use probe_common::event::{Event, EventKind};
 use serde::Serialize;
 
 use super::{Kind, Schema, Timestamp};
-use crate::target::{Role, RoleName, Side};
+use crate::target::{ProcessName, Role, RoleName, Side};
 
 /// The process that opened a connection.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Process {
     /// Its name, as the kernel cuts it (15 bytes).
     pub name: String,
-    /// Its id.
-    pub pid: u32,
+    /// Its id; `None` for all processes of that name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pid: Option<u32>,
+}
+
+impl From<ProcessName> for Process {
+    fn from(name: ProcessName) -> Self {
+        Self {
+            name: name.to_string(),
+            pid: None,
+        }
+    }
 }
 
 /// One event.
@@ -85,7 +95,6 @@ impl EventReport {
             .into_iter()
             .find(|&side| side as u8 == event.side)?;
         let address = IpAddr::V6(Ipv6Addr::from(event.remote)).to_canonical();
-        let name = event.comm.split(|&byte| byte == 0).next().unwrap_or(&[]);
         Some(Self {
             schema: Schema::V1,
             kind: Kind::Event,
@@ -108,8 +117,9 @@ impl EventReport {
             waited_us: event.waited_us,
             syn_retransmits: event.syn_retransmits,
             process: (event.pid != 0).then(|| Process {
-                name: String::from_utf8_lossy(name).into_owned(),
-                pid: event.pid,
+                name: ProcessName::new(event.comm)
+                    .map_or_else(String::new, |name| name.to_string()),
+                pid: Some(event.pid),
             }),
             left_out: 0,
         })

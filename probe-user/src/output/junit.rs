@@ -24,7 +24,8 @@ impl Render for Junit {
         let mut suites = Suites::new("joinprobe");
         suites.set_time(Duration::from_micros(report.duration_us));
         suites.add_test_suite(self.of_run(report));
-        for target in &report.targets {
+        let targets = report.targets.iter();
+        for target in targets.filter(|target| !target.is_further_process()) {
             let measured = &target.measured;
             let mut suite = TestSuite::new(format!("{} {}", measured.role, measured.target));
             for finding in &target.findings {

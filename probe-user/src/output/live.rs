@@ -127,13 +127,25 @@ fn lines(report: &IntervalReport) -> Vec<String> {
         head.push_str("  no traffic");
         return vec![head];
     }
+    let by_process = report
+        .targets
+        .iter()
+        .any(|target| target.measured.process.is_some());
+    let process = |name: &str| {
+        if by_process {
+            format!("{name:<15} ")
+        } else {
+            String::new()
+        }
+    };
     let mut lines = vec![
         head,
         format!(
-            "  {:<11} {:<24} {:<6} {:>6} {:>6} {:>5}  {:>18} {:>18} {:>18}  verdict",
+            "  {:<11} {:<24} {:<6} {}{:>6} {:>6} {:>5}  {:>18} {:>18} {:>18}  verdict",
             "role",
             "target",
             "side",
+            process("process"),
             "conns",
             "failed",
             "resent",
@@ -143,14 +155,17 @@ fn lines(report: &IntervalReport) -> Vec<String> {
         ),
     ];
     for target in &report.targets {
-        lines.push(line(target));
+        lines.push(line(
+            target,
+            &process(target.measured.process_name().unwrap_or("-")),
+        ));
         let sampled = target.measured.sampled.as_ref();
         lines.extend(sampled.map(|sampled| format!("    {}", sampled.sentence())));
     }
     lines
 }
 
-fn line(target: &TargetReport) -> String {
+fn line(target: &TargetReport, process: &str) -> String {
     let measured = &target.measured;
     let connections = measured.connections;
     let failed = connections.refused
@@ -164,7 +179,7 @@ fn line(target: &TargetReport) -> String {
         adopted => format!("  [{adopted} adopted]"),
     };
     format!(
-        "  {:<11} {:<24} {:<6} {:>6} {:>6} {:>6}  {:>18} {:>18} {:>18}  {}{adopted}",
+        "  {:<11} {:<24} {:<6} {process}{:>6} {:>6} {:>6}  {:>18} {:>18} {:>18}  {}{adopted}",
         measured.role,
         measured.target,
         measured.side,

@@ -15,6 +15,8 @@ mod nagios;
 mod npd;
 mod perfdata;
 mod phase;
+#[cfg(test)]
+mod processes;
 mod prometheus;
 mod recommendation;
 mod sampled;
@@ -23,6 +25,7 @@ pub(crate) mod samples;
 mod schema;
 mod short;
 mod stream;
+mod summary;
 mod table;
 mod target;
 mod timestamp;

@@ -48,19 +48,20 @@ pub(super) fn metrics(report: &Report) -> Vec<Metric> {
                 unit,
                 ..
             } = finding.amount?;
-            Some((name(finding), value, limits, unit))
+            Some((None, name(finding), value, limits, unit))
         });
         let medians = target.measured.measures().filter_map(|(measure, report)| {
             let median = report.quantiles()?.p50_us;
             Some((
+                target.measured.process_name(),
                 format!("{measure}_p50"),
                 median,
                 WarnFail::default(),
                 Unit::Micros,
             ))
         });
-        for (name, value, limits, unit) in checks.chain(medians) {
-            let label = label(target, &name);
+        for (process, name, value, limits, unit) in checks.chain(medians) {
+            let label = label(target, process, &name);
             if metrics.iter().all(|known| known.label != label) {
                 metrics.push(Metric {
                     label,
@@ -83,14 +84,19 @@ fn name(finding: &FindingReport) -> String {
 }
 
 /// Icinga forbids quotes and equals signs, which Nagios would have doubled.
-fn label(target: &TargetReport, name: &str) -> String {
+fn label(target: &TargetReport, process: Option<&str>, name: &str) -> String {
     let measured = &target.measured;
     let side = if measured.side == "client" {
         ""
     } else {
         " server"
     };
-    format!("{} {}{side} {name}", measured.role, measured.target).replace(['\'', '=', '|'], "_")
+    let process = process.map_or_else(String::new, |name| format!(" {name}"));
+    format!(
+        "{} {}{side}{process} {name}",
+        measured.role, measured.target
+    )
+    .replace(['\'', '=', '|'], "_")
 }
 
 #[cfg(test)]
@@ -175,7 +181,7 @@ pub(super) mod tests {
             assert_eq!(labels.len(), told);
             for target in &report.targets {
                 for (measure, distribution) in target.measured.measures() {
-                    let label = label(target, &format!("{measure}_p50"));
+                    let label = label(target, None, &format!("{measure}_p50"));
                     assert_eq!(
                         all.iter().any(|(known, ..)| *known == label),
                         distribution.count() > 0,

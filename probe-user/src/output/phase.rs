@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
-use super::{MeasuredReport, Timestamp};
+use super::{MeasuredReport, Timestamp, summary};
 
 /// One phase.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -25,27 +25,16 @@ pub(super) fn write(phases: &[PhaseReport], out: &mut dyn Write) -> io::Result<(
         let name = phase.phase.as_deref().unwrap_or("before the first phase");
         writeln!(out, "[{name}] {} ms", phase.duration_us / 1000)?;
         for target in &phase.targets {
-            let failed: u64 = target
-                .connections
-                .by_outcome()
-                .into_iter()
-                .filter(|(outcome, _)| !matches!(*outcome, "established" | "reset"))
-                .map(|(_, count)| count)
-                .sum();
-            write!(
+            let process = target.process_name();
+            let process = process.map_or_else(String::new, |name| format!(", {name}"));
+            writeln!(
                 out,
-                "  {} {} ({}): {} connections, {failed} failed",
-                target.role, target.target, target.side, target.connections.established
+                "  {} {} ({}{process}): {}",
+                target.role,
+                target.target,
+                target.side,
+                summary::connections(target)
             )?;
-            if let Some(quantiles) = target.handshake.quantiles() {
-                let (whole, tenths) = (quantiles.p50_us / 1000, quantiles.p50_us % 1000 / 100);
-                write!(
-                    out,
-                    ", handshake p50 {whole}.{tenths} ms (n={})",
-                    target.handshake.count()
-                )?;
-            }
-            writeln!(out)?;
         }
     }
     Ok(())

@@ -4,10 +4,10 @@ use std::net::SocketAddr;
 use std::time::{Duration, SystemTime};
 
 use crate::histogram;
-use crate::measure::{Counters, Distributions, Sampled, TargetMeasurement};
+use crate::measure::{Counters, Distributions, Opener, Sampled, TargetMeasurement};
 use crate::output::{EventReport, Interval, IntervalReport, ObserverReport, Process, Report};
 use crate::output::{Kind, Schema, Timestamp};
-use crate::target::{Role, Side, Target, TargetSpec};
+use crate::target::{ProcessName, Role, Side, Target, TargetSpec};
 use crate::verdict::{
     Finding, FindingState, Policy, RunVerdict, TargetVerdict, Timing, Unit, Verdict, WarnFail,
     recommend,
@@ -33,6 +33,7 @@ pub(crate) fn target(role: Role, address: &str, rtt_us: u64, n: u64) -> TargetMe
         }
     }
     TargetMeasurement {
+        opener: Opener::default(),
         sampled: None,
         target: Target {
             spec: TargetSpec {
@@ -77,6 +78,57 @@ fn targets(n: u64) -> Vec<TargetMeasurement> {
         target(Role::EtcdPeer, "[fd00::2]:2380", 10_120, n),
         target(Role::ApiServer, "10.1.0.9:6443", 900, 4 * n),
     ]
+}
+
+/// Processes that talk to one member: one that is not known, and two of which one has an odd name.
+pub(crate) const PROCESSES: [Option<&[u8; 16]>; 3] = [
+    None,
+    Some(b"etcd\0\0\0\0\0\0\0\0\0\0\0\0"),
+    Some(b"a;b, \"c\"\x1b<d>\xff\0\0\0"),
+];
+
+/// Their measurements, `n` connections each, and another target's.
+fn by_process(n: u64) -> (Vec<TargetMeasurement>, RunVerdict) {
+    let row = |name: &Option<&[u8; 16]>| TargetMeasurement {
+        opener: Opener {
+            netns: 0,
+            process: name.and_then(|name| ProcessName::new(*name)),
+        },
+        ..target(Role::EtcdClient, "10.1.0.2:2379", 10_050, n)
+    };
+    let mut rows: Vec<_> = PROCESSES.iter().map(row).collect();
+    rows.push(TargetMeasurement {
+        target: target(Role::ApiServer, "10.1.0.9:6443", 900, 1).target,
+        ..row(&PROCESSES[1])
+    });
+    let mut verdict = judged(&rows);
+    for further in &mut verdict.targets[1..3] {
+        further.findings.clear();
+    }
+    (rows, verdict)
+}
+
+/// Interval number `n` with processes told apart.
+pub(crate) fn interval_by_process(n: u64) -> IntervalReport {
+    let (measured, verdict) = by_process(6);
+    let ten = Duration::from_secs(10) * u32::try_from(n).unwrap();
+    IntervalReport::new(Interval {
+        node: "cp-4",
+        end: time() + ten,
+        length: Duration::from_secs(10),
+        elapsed: ten,
+        phase: None,
+        verdict: &verdict,
+        measured,
+        totals: by_process(6 * n).0,
+        observer: observer(),
+    })
+}
+
+/// A run with processes told apart.
+pub(crate) fn verdict_by_process() -> Report {
+    let (measured, verdict) = by_process(6);
+    of_run(&measured, &verdict)
 }
 
 fn finding() -> Finding {
@@ -168,7 +220,7 @@ pub(crate) fn event() -> EventReport {
         syn_retransmits: 0,
         process: Some(Process {
             name: "kubeadm".to_owned(),
-            pid: 4711,
+            pid: Some(4711),
         }),
         left_out: 0,
     }

@@ -15,7 +15,8 @@ impl Render for Short {
             || "nothing was checked".to_owned(),
             |headline| headline.sentence(),
         );
-        let targets = report.targets.len();
+        let rows = report.targets.iter();
+        let targets = rows.filter(|row| !row.is_further_process()).count();
         writeln!(
             out,
             "{}: {worst} ({targets} {} in {} s)",

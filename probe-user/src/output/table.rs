@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use anstyle::{AnsiColor, Style};
 
-use super::{FindingReport, Render, Report, TargetReport};
+use super::{FindingReport, Render, Report, TargetReport, summary};
 use crate::verdict::FindingState;
 
 const GREEN: Style = AnsiColor::Green.on_default();
@@ -96,7 +96,11 @@ impl Table {
         Ok(())
     }
 
-    fn target(self, out: &mut dyn Write, target: &TargetReport) -> io::Result<()> {
+    /// One target, of which there is a row for each process where these are told apart.
+    fn target(self, out: &mut dyn Write, rows: &[TargetReport]) -> io::Result<()> {
+        let Some(target) = rows.first() else {
+            return Ok(());
+        };
         let measured = &target.measured;
         let host = measured
             .host
@@ -109,6 +113,11 @@ impl Table {
         }
         for finding in &target.findings {
             self.finding(out, finding)?;
+        }
+        if rows.iter().any(|row| row.measured.process.is_some()) {
+            for row in rows {
+                self.check(out, FindingState::Skipped, &summary::process(&row.measured))?;
+            }
         }
         if measured.adopted > 0 {
             let text = format!(
@@ -147,8 +156,9 @@ impl Table {
 impl Render for Table {
     fn write(&self, report: &Report, out: &mut dyn Write) -> io::Result<()> {
         self.environment(out, report)?;
-        for target in &report.targets {
-            self.target(out, target)?;
+        let further = |_: &TargetReport, next: &TargetReport| next.is_further_process();
+        for rows in report.targets.chunk_by(further) {
+            self.target(out, rows)?;
         }
         if !report.phases.is_empty() {
             Self::category(out, "phases")?;

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::event::is_zero;
-use super::{DistributionReport, FindingReport, SampledReport, TraceReport};
+use super::{DistributionReport, FindingReport, Process, SampledReport, TraceReport};
 use crate::bpf::TcpSegments;
 use crate::measure::{Counters, TargetMeasurement, micros};
 use crate::probe::{ClientCertificate, ProbeReport, TlsState};
@@ -221,6 +221,9 @@ pub struct MeasuredReport {
     pub host: Option<String>,
     /// `client` or `server`.
     pub side: &'static str,
+    /// Whose connections these are, where processes are told apart and this one is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub process: Option<Process>,
     pub handshake: DistributionReport,
     pub path: DistributionReport,
     pub connect: DistributionReport,
@@ -255,6 +258,7 @@ impl MeasuredReport {
         let TargetMeasurement {
             target,
             side,
+            opener,
             distributions,
             counters,
             sampled,
@@ -269,6 +273,7 @@ impl MeasuredReport {
                 Side::Client => "client",
                 Side::Server => "server",
             },
+            process: opener.process.map(Process::from),
             handshake: DistributionReport::new(distributions.handshake),
             path: DistributionReport::new(distributions.path),
             connect: DistributionReport::new(distributions.connect),
@@ -284,6 +289,12 @@ impl MeasuredReport {
             sampled: sampled.map(|sampled| Box::new((*sampled).into())),
             overflowed: counters.overflowed,
         }
+    }
+
+    /// The name of the process whose connections these are.
+    #[must_use]
+    pub fn process_name(&self) -> Option<&str> {
+        self.process.as_ref().map(|process| process.name.as_str())
     }
 
     /// Every measure with its name, in the order of docs/measurements.md.
@@ -313,7 +324,7 @@ pub struct TargetReport {
     /// What our own connection found.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub probe: Option<ProbeStages>,
-    /// One per check.
+    /// One per check; where a target has a row for each process, the first one has those of all.
     pub findings: Vec<FindingReport>,
     /// The way to it, where it was traced.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -324,6 +335,12 @@ pub struct TargetReport {
 }
 
 impl TargetReport {
+    /// Whether this is one more process of the target in the row before, which has the findings of both.
+    #[must_use]
+    pub fn is_further_process(&self) -> bool {
+        self.measured.process.is_some() && self.findings.is_empty()
+    }
+
     /// The written form of a target and its verdict.
     #[must_use]
     pub fn new(measurement: TargetMeasurement, judged: &TargetVerdict, rtt_source: &str) -> Self {

@@ -80,7 +80,7 @@ fn members(all: &[TargetMeasurement]) -> BTreeSet<IpAddr> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::measure::{Counters, Distributions};
+    use crate::measure::{Counters, Distributions, Opener};
     use crate::probe::ProbeReport;
     use crate::target::{Side, Target, TargetSpec};
     use crate::tls::CertificateFacts;
@@ -100,6 +100,7 @@ mod tests {
             allows_client: true,
         });
         TargetMeasurement {
+            opener: Opener::default(),
             sampled: None,
             target: Target {
                 spec: TargetSpec {

@@ -10,7 +10,7 @@ use super::judge;
 use super::marker::SlotMarker;
 use crate::bpf::Observer;
 use crate::config::PreflightConfig;
-use crate::measure::{Counters, Distributions, TargetMeasurement};
+use crate::measure::{Counters, Distributions, Opener, TargetMeasurement};
 use crate::plan::Plan;
 use crate::probe::{
     EtcdRead, Extent, Pacing, ProbeContext, ProbeFailure, ProbeReport, Resolver, Stage, probe,
@@ -324,6 +324,7 @@ fn measurement(entry: &Entry, observer: &Observer) -> TargetMeasurement {
         },
     );
     TargetMeasurement {
+        opener: Opener::default(),
         sampled: None,
         target: entry.target.clone(),
         side: Side::Client,

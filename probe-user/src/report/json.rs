@@ -9,7 +9,7 @@ use super::merge::{Group, Merged, Sum};
 use super::read::Verdict;
 use super::record::Place;
 use super::text::Origin;
-use crate::output::{Kind, RecommendationReport, Schema, Timestamp};
+use crate::output::{Kind, Process, RecommendationReport, Schema, Timestamp};
 use crate::verdict::Recommendation;
 
 #[derive(Serialize)]
@@ -40,6 +40,8 @@ struct Row<'a> {
     role: &'a str,
     target: &'a str,
     side: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    process: Option<Process>,
     #[serde(skip_serializing_if = "str::is_empty")]
     node: &'a str,
     #[serde(flatten)]
@@ -80,6 +82,10 @@ impl<'a> Row<'a> {
             role: &place.role,
             target: &place.target,
             side: &place.side,
+            process: (!place.process.is_empty()).then(|| Process {
+                name: place.process.clone(),
+                pid: None,
+            }),
             node: &place.node,
             samples: Samples::of(&group.total),
             phases: phases

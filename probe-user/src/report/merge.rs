@@ -1,4 +1,4 @@
-//! Records put together: by measure, role, target and side, within that by phase, and over time.
+//! Records put together: by measure, role, target, side and process, within that by phase, and over time.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, SystemTime};

@@ -24,6 +24,8 @@ pub(super) struct Place {
     pub(super) role: String,
     pub(super) target: String,
     pub(super) side: String,
+    /// As every output writes its name; empty where processes were not told apart or this one was not known.
+    pub(super) process: String,
     pub(super) node: String,
 }
 

@@ -147,6 +147,61 @@ fn raft_timing_is_recommended_in_text_and_json() {
 }
 
 #[test]
+fn processes_stay_apart_in_both_formats() {
+    let folder = tempfile::tempdir().unwrap();
+    let hlog = folder.path().join("rtt.hlog");
+    let json = folder.path().join("out.json");
+    let mut log = HistogramLog::new(&hlog);
+    let mut lines = JsonLines::new(fs::File::create(&json).unwrap());
+    for n in 1..=2 {
+        log.interval(&samples::interval_by_process(n)).unwrap();
+        lines.interval(&samples::interval_by_process(n)).unwrap();
+    }
+    lines.verdict(&samples::verdict_by_process()).unwrap();
+    let odd = r#"a;b, "c"\u{1b}<d>\xff"#;
+    let one_line = ReportConfig {
+        json: true,
+        ..config(&[&hlog, &json])
+    };
+    let line = report(&one_line).unwrap();
+    joinprobe_lab::schema::check_lines(&line).unwrap();
+    let value: serde_json::Value = serde_json::from_str(&line).unwrap();
+    let handshakes: Vec<_> = value["measures"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|row| row["measure"] == "handshake" && row["role"] == "etcd-client")
+        .map(|row| (row["process"]["name"].as_str(), row["count"].as_u64()))
+        .collect();
+    // What is in both files is counted once.
+    assert_eq!(
+        handshakes,
+        [
+            (None, Some(12)),
+            (Some(odd), Some(12)),
+            (Some("etcd"), Some(12))
+        ]
+    );
+    let page = folder.path().join("report.html");
+    let text = report(&ReportConfig {
+        html: Some(page.clone()),
+        ..config(&[&json])
+    })
+    .unwrap();
+    for name in ["2379 by etcd", &format!("2379 by {odd}")] {
+        assert!(text.contains(name), "{name}: {text}");
+    }
+    // The recommendation is made from all of a member's samples.
+    let advised = text
+        .lines()
+        .find(|line| line.starts_with("raft timing"))
+        .unwrap();
+    assert!(advised.contains("(n=36,"), "{advised}");
+    let html = fs::read_to_string(&page).unwrap();
+    assert!(html.contains(r"\u{1b}&lt;d&gt;\xff") && !html.contains("<d>"));
+}
+
+#[test]
 fn a_preflights_verdict_alone_is_enough() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("preflight.json");

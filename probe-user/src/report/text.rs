@@ -42,6 +42,9 @@ pub(super) fn name(place: &Place) -> String {
     if place.side != "client" {
         name = format!("{name} ({} side)", place.side);
     }
+    if !place.process.is_empty() {
+        name = format!("{name} by {}", place.process);
+    }
     if !place.node.is_empty() {
         name = format!("{} -> {name}", place.node);
     }

@@ -6,7 +6,7 @@ use probe_common::cells::Measure;
 
 use super::merge::Merged;
 use super::record::Values;
-use crate::measure::{Counters, Distributions, TargetMeasurement};
+use crate::measure::{Counters, Distributions, Opener, TargetMeasurement};
 use crate::target::{Role, RoleName as _, Side, Target, parse};
 use crate::verdict::{Policy, Recommendation, Timing, recommend};
 
@@ -37,6 +37,7 @@ fn members(merged: &Merged) -> Vec<TargetMeasurement> {
         let measured = targets
             .entry((role.name(), &place.target, &place.node))
             .or_insert_with(|| TargetMeasurement {
+                opener: Opener::default(),
                 sampled: None,
                 target: Target {
                     spec,
@@ -57,7 +58,8 @@ fn members(merged: &Merged) -> Vec<TargetMeasurement> {
             | Values::SampledSmoothed
             | Values::SampledMinimum => continue,
         };
-        kept.clone_from(&group.total.distribution);
+        // Who opened the connections does not matter; both have the kernel side's range, so adding cannot fail.
+        let _ = kept.add(&group.total.distribution);
     }
     targets.into_values().collect()
 }

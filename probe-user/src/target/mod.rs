@@ -1,12 +1,14 @@
 //! What is measured: a role and an address, and how a user writes them.
 
 mod parse;
+mod process;
 
 use std::fmt;
 use std::net::SocketAddr;
 
 pub use parse::{ParseError, parse};
 pub use probe_common::endpoint::{Role, Side};
+pub use process::ProcessName;
 
 /// The words for a [`Role`] that users read and write.
 pub trait RoleName: Copy {

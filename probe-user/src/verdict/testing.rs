@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::measure::{Counters, Distributions, TargetMeasurement};
+use crate::measure::{Counters, Distributions, Opener, TargetMeasurement};
 use crate::probe::{ClientCertificate, ProbeFailure, ProbeReport, Stage, Stages, TlsState};
 use crate::target::{Role, Side, Target, parse};
 
@@ -16,6 +16,7 @@ pub(super) fn at_host(role: Role, host: &str, path_us: &[u32]) -> TargetMeasurem
         distributions.connect.record(u64::from(first)).unwrap();
     }
     TargetMeasurement {
+        opener: Opener::default(),
         sampled: None,
         target: Target {
             spec: parse(role, &format!("{host}:2379")).unwrap(),

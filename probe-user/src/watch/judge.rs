@@ -2,6 +2,7 @@
 
 use std::time::{Duration, SystemTime};
 
+use super::processes;
 use super::timing::KnownTiming;
 use crate::config::{DecisionChoice, ObserveConfig};
 use crate::measure::TargetMeasurement;
@@ -50,13 +51,14 @@ impl Judge {
         }
     }
 
-    /// Judges what happened in an interval.
+    /// Judges what happened in an interval, `rows` of each target's processes together.
     pub(super) fn interval(
         &mut self,
         end: SystemTime,
         length: Duration,
-        measured: &[TargetMeasurement],
+        rows: &[TargetMeasurement],
     ) -> RunVerdict {
+        let measured = &*processes::together(rows);
         if self.timing.look_again() {
             self.limits = self.decision.limits_for(&self.timing.choice());
             // By other limits they might have been better or worse. The whole run is still judged, by the new ones.
@@ -96,7 +98,7 @@ impl Judge {
                 _ => Verdict::Inconclusive,
             },
             findings,
-            targets,
+            targets: processes::apart(targets, rows),
             recommendation: None,
         })
     }
@@ -111,7 +113,8 @@ impl Judge {
 
     /// The run's verdict: that of the worst decided interval, beside the whole run's distribution. What was too short or
     /// too quiet to decide any interval is decided by the whole run.
-    pub(super) fn run(&self, measured: &[TargetMeasurement]) -> RunVerdict {
+    pub(super) fn run(&self, rows: &[TargetMeasurement]) -> RunVerdict {
+        let measured = &*processes::together(rows);
         let judged: Vec<_> = measured
             .iter()
             .cloned()
@@ -153,6 +156,7 @@ impl Judge {
             &self.policy(measured),
             self.join,
         );
+        run.targets = processes::apart(run.targets, rows);
         self.told(run)
     }
 

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use crate::bpf::{Endpoint, Observer, ReadError};
 use crate::config::ObserveConfig;
-use crate::measure::{CompactCounts, Sampled, SlotCounts, TargetMeasurement};
+use crate::measure::{CompactCounts, Opener, Sampled, SlotCounts, TargetMeasurement};
 use crate::target::{Side, Target, TargetSpec};
 
 /// All counts at one moment. Taking one is quick; what it means is worked out when there is time.
@@ -105,6 +105,10 @@ fn measurement(
             address: endpoint.remote,
         },
         side: endpoint.side,
+        opener: Opener {
+            netns: endpoint.netns,
+            process: endpoint.process,
+        },
         distributions: counts.distributions(),
         counters: counts.counters(),
         sampled: None,

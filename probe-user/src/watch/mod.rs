@@ -7,6 +7,7 @@ mod notify;
 pub(crate) mod outputs;
 mod phases;
 pub(crate) mod privilege;
+mod processes;
 mod session;
 mod timing;
 mod until;

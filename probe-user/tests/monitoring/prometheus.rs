@@ -120,8 +120,32 @@ fn promtool_accepts_the_page() -> Result<()> {
     if !can_run(&["promtool"])? {
         return Ok(());
     }
-    let page = get(serve(samples::interval()?)?, "/metrics")?;
-    let complaints = promtool(&["check", "metrics"], &page)?;
-    assert_eq!(complaints, "");
+    for report in [samples::interval()?, samples::by_process()?] {
+        let page = get(serve(report)?, "/metrics")?;
+        let complaints = promtool(&["check", "metrics"], &page)?;
+        assert_eq!(complaints, "");
+    }
+    Ok(())
+}
+
+#[test]
+fn processes_are_a_label() -> Result<()> {
+    if !can_run(&["prometheus"])? {
+        return Ok(());
+    }
+    // In text or OpenMetrics, and in protobuf.
+    for native in [false, true] {
+        let mut prometheus = Prometheus::start(serve(samples::by_process()?)?, native)?;
+        let all = "joinprobe_tcp_segments_out_total{role=\"apiserver\"}";
+        let mut found = prometheus.wait_for(all)?;
+        found.sort_by(|a, b| a.labels.get("process").cmp(&b.labels.get("process")));
+        let names: Vec<_> = found
+            .iter()
+            .map(|sample| sample.labels.get("process").map(String::as_str))
+            .collect();
+        assert_eq!(names, [None, Some(samples::ODD), Some("etcd")]);
+        let sum = prometheus.query(&format!("sum by (target) ({all})"))?;
+        assert!((sum[0].value - 2700.0).abs() < f64::EPSILON, "{sum:?}");
+    }
     Ok(())
 }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, ensure};
 use joinprobe_lab::can_run;
 use joinprobe_lab::monitoring::{Prometheus, promtool};
+use probe_user::output::IntervalReport;
 use serde_json::Value;
 
 use crate::{prometheus, samples};
@@ -54,7 +55,12 @@ fn every_query_of_the_dashboard_is_one() -> Result<()> {
     if !can_run(&["prometheus"])? {
         return Ok(());
     }
-    let mut server = Prometheus::start(prometheus::serve(samples::interval()?)?, false)?;
+    every_query_works(samples::interval()?)?;
+    every_query_works(samples::by_process()?)
+}
+
+fn every_query_works(report: IntervalReport) -> Result<()> {
+    let mut server = Prometheus::start(prometheus::serve(report)?, false)?;
     server.wait_for("joinprobe_verdict")?;
     let dashboard: Value = serde_json::from_str(&fs::read_to_string(docs("dashboard.json"))?)?;
     let panels = dashboard["panels"].as_array().context("no panels")?;

@@ -37,6 +37,17 @@ fn node_exporter_serves_it_without_an_error() -> Result<()> {
             "{line} is missing:\n{page}"
         );
     }
+    textfile.interval(&samples::by_process()?)?;
+    let page = exporter.metrics()?;
+    for line in [
+        "node_textfile_scrape_error 0",
+        "joinprobe_tcp_handshake_rtt_seconds_count{process=\"etcd\",role=\"apiserver\",side=\"client\",target=\"10.1.0.9:6443\"} 200",
+    ] {
+        assert!(
+            page.lines().any(|found| found == line),
+            "{line} is missing:\n{page}"
+        );
+    }
     // While the file is replaced again and again, nobody reads half of it.
     for _ in 0..50 {
         textfile.interval(&samples::interval()?)?;

@@ -4,6 +4,7 @@
 mod earlier;
 mod lost;
 mod preflight;
+mod process;
 mod rtt;
 
 use std::fmt::Display;

@@ -8,6 +8,7 @@ mod members;
 mod outputs;
 mod phases;
 mod privilege;
+mod processes;
 mod resources;
 mod systemd;
 mod terminal;

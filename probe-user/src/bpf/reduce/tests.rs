@@ -1,6 +1,6 @@
 use super::*;
 use crate::bpf::attach_points::AttachPoints;
-use crate::bpf::config::Scope;
+use crate::bpf::config::{Grouping, Scope};
 use crate::bpf::reconstruction::ReconstructionOffsets;
 use crate::bpf::task::TaskOffsets;
 
@@ -11,6 +11,7 @@ fn whole() -> Features {
         netns: 7,
         netns_known: true,
         sk_err_offset: Some(640),
+        grouping: Grouping::Targets,
         task: Some(TaskOffsets::default()),
         reconstruction: Ok(ReconstructionOffsets::default()),
         sockets: Err("not asked for".to_owned()),

@@ -132,6 +132,7 @@ impl Sampler {
             side,
             remote: None,
             netns: 0,
+            process: None,
         };
         let own = Endpoint {
             remote: Some(remote),

@@ -93,6 +93,7 @@ impl Span<'_> {
                 role: target.role,
                 target: &target.target,
                 side: target.side,
+                process: target.process_name().map(Into::into),
                 measure,
                 phase: self.phase,
             }

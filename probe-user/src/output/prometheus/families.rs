@@ -127,7 +127,11 @@ impl EncodeLabelSet for Labels {
             ("target", self.target.as_str()),
             ("side", self.side),
         ]
-        .encode(encoder)
+        .encode(encoder)?;
+        match &self.process {
+            Some(process) => [("process", process.as_str())].encode(encoder),
+            None => Ok(()),
+        }
     }
 }
 
@@ -264,16 +268,23 @@ fn verdicts(at: &Snapshot, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
     if at.targets.iter().any(|target| target.verdict.is_some()) {
         let help = "1 for the state of the target's last verdict, 0 for the others";
         let mut family = family(encoder, "target_verdict", help, None, MetricType::Gauge)?;
+        // A verdict is the target's, and a series may be exposed only once.
+        let mut told: Vec<Labels> = Vec::new();
         for target in &at.targets {
             let Some(verdict) = target.verdict else {
                 continue;
             };
+            let labels = target.labels.of_target();
+            if told.contains(&labels) {
+                continue;
+            }
             for state in STATES {
-                let labels = With(&target.labels, "state", state);
+                let labels = With(&labels, "state", state);
                 family
                     .encode_family(&labels)?
                     .encode_gauge(&u32::from(state == verdict))?;
             }
+            told.push(labels);
         }
     }
     Ok(())

@@ -60,6 +60,8 @@ pub(super) struct Labels {
     pub(super) role: &'static str,
     pub(super) target: String,
     pub(super) side: &'static str,
+    /// Where processes are told apart and this one is known; their number is bounded as that of targets is.
+    pub(super) process: Option<String>,
 }
 
 impl Labels {
@@ -68,7 +70,21 @@ impl Labels {
             role: measured.role,
             target: measured.target.clone(),
             side: measured.side,
+            process: measured.process_name().map(str::to_owned),
         }
+    }
+
+    /// Those of the target, whatever the process.
+    pub(super) fn of_target(&self) -> Self {
+        Self {
+            process: None,
+            ..self.clone()
+        }
+    }
+
+    fn are_of(&self, target: &MeasuredReport) -> bool {
+        (self.role, self.target.as_str(), self.side)
+            == (target.role, target.target.as_str(), target.side)
     }
 }
 
@@ -80,7 +96,7 @@ impl Snapshot {
             let judged = report
                 .targets
                 .iter()
-                .find(|judged| Labels::of(&judged.measured) == target.labels);
+                .find(|judged| target.labels.are_of(&judged.measured));
             target.verdict = judged.map(|judged| judged.verdict).or_else(|| {
                 let earlier = before.targets.iter();
                 earlier
@@ -109,7 +125,7 @@ impl Snapshot {
         for target in &mut targets {
             let judged = report.targets.iter();
             target.verdict = judged
-                .filter(|judged| Labels::of(&judged.measured) == target.labels)
+                .filter(|judged| target.labels.are_of(&judged.measured))
                 .max_by_key(|judged| judged.worst)
                 .map(|judged| judged.verdict);
         }

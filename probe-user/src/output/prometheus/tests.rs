@@ -74,6 +74,34 @@ async fn connections_from_before_have_metrics_of_their_own() {
 }
 
 #[tokio::test]
+async fn processes_are_series_of_their_own_and_share_a_verdict() {
+    let (mut listen, address) = endpoint();
+    listen.interval(&samples::interval_by_process(1)).unwrap();
+    let (_, text) = get(address, "/metrics", "*/*").await;
+    let target = "role=\"etcd-client\",target=\"10.1.0.2:2379\",side=\"client\"";
+    for process in [
+        "",
+        ",process=\"etcd\"",
+        ",process=\"a;b, \\\"c\\\"\\\\u{1b}<d>\\\\xff\"",
+    ] {
+        for line in [
+            format!("joinprobe_tcp_handshake_rtt_seconds_count{{{target}{process}}} 6"),
+            format!("joinprobe_tcp_retransmits_total{{{target}{process}}} 3"),
+        ] {
+            assert!(text.lines().any(|found| found == line), "{line}: {text}");
+        }
+    }
+    // Of a verdict per process, a join by target would have several.
+    let verdict = "joinprobe_target_verdict{";
+    let verdicts = text.lines().filter(|line| line.starts_with(verdict));
+    assert_eq!(verdicts.count(), 8, "{text}");
+    assert!(
+        text.contains(&format!("{verdict}{target},state=\"pass\"}} 1")),
+        "{text}"
+    );
+}
+
+#[tokio::test]
 async fn each_format_is_served_to_who_asks_for_it() {
     let (_listen, address) = endpoint();
     let (head, text) = get(address, "/metrics", "*/*").await;

@@ -1,5 +1,6 @@
 //! A line of an interval log.
 
+use std::borrow::Cow;
 use std::time::SystemTime;
 
 use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
@@ -36,6 +37,7 @@ pub(super) fn line(text: &str) -> Result<Option<Record>, String> {
             role: tag.role.to_owned(),
             target: tag.target.to_owned(),
             side: tag.side.to_owned(),
+            process: tag.process.map(Cow::into_owned).unwrap_or_default(),
             node: tag.node.to_owned(),
         },
         phase: tag.phase.map(str::to_owned),

@@ -53,6 +53,7 @@ struct Target {
     target: String,
     #[serde(default)]
     side: String,
+    process: Option<Process>,
     #[serde(default)]
     handshake: Measured,
     #[serde(default)]
@@ -76,6 +77,11 @@ struct Sampled {
     smoothed: Measured,
     #[serde(default)]
     minimum: Measured,
+}
+
+#[derive(Deserialize)]
+struct Process {
+    name: String,
 }
 
 #[derive(Default, Deserialize)]
@@ -181,6 +187,11 @@ fn records(fields: &Fields) -> Result<Vec<Record>, String> {
                     role: target.role.clone(),
                     target: target.target.clone(),
                     side: target.side.clone(),
+                    process: target
+                        .process
+                        .as_ref()
+                        .map(|process| process.name.clone())
+                        .unwrap_or_default(),
                     node: fields.node.clone(),
                 },
                 phase: fields.phase.clone(),
