@@ -61,12 +61,12 @@ fn json_names_them_as_events_do() {
         let names: Vec<_> = (0..4)
             .map(|row| line[rows][row]["process"].clone())
             .collect();
-        let named = |name: &str| serde_json::json!({ "name": name });
+        let process = |name: &str| serde_json::json!({ "name": name });
         let expected = [
             serde_json::Value::Null,
-            named("etcd"),
-            named(ODD),
-            named("etcd"),
+            process("etcd"),
+            process(ODD),
+            process("etcd"),
         ];
         assert_eq!(names, expected);
     }

@@ -89,17 +89,17 @@ pub(crate) const PROCESSES: [Option<&[u8; 16]>; 3] = [
 
 /// Their measurements, `n` connections each, and another target's.
 fn by_process(n: u64) -> (Vec<TargetMeasurement>, RunVerdict) {
-    let row = |name: &Option<&[u8; 16]>| TargetMeasurement {
+    let row = |name: Option<&[u8; 16]>| TargetMeasurement {
         opener: Opener {
             netns: 0,
             process: name.and_then(|name| ProcessName::new(*name)),
         },
         ..target(Role::EtcdClient, "10.1.0.2:2379", 10_050, n)
     };
-    let mut rows: Vec<_> = PROCESSES.iter().map(row).collect();
+    let mut rows: Vec<_> = PROCESSES.into_iter().map(row).collect();
     rows.push(TargetMeasurement {
         target: target(Role::ApiServer, "10.1.0.9:6443", 900, 1).target,
-        ..row(&PROCESSES[1])
+        ..row(PROCESSES[1])
     });
     let mut verdict = judged(&rows);
     for further in &mut verdict.targets[1..3] {

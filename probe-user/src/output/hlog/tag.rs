@@ -87,17 +87,14 @@ fn unescaped(mut text: &str) -> Cow<'_, str> {
         let (before, rest) = text.split_at(at);
         name.push_str(before);
         let known = ESCAPES.iter().find(|(_, escape)| rest.starts_with(escape));
-        let taken = match known {
-            Some((c, escape)) => {
-                name.push(*c);
-                escape.len()
-            }
+        let taken = if let Some((c, escape)) = known {
+            name.push(*c);
+            escape.len()
+        } else {
             // A backslash is written twice; any other escape is part of the name as it is written.
-            None => {
-                let taken = if rest.starts_with(r"\\") { 2 } else { 1 };
-                name.push_str(&rest[..taken]);
-                taken
-            }
+            let taken = if rest.starts_with(r"\\") { 2 } else { 1 };
+            name.push_str(&rest[..taken]);
+            taken
         };
         text = &rest[taken..];
     }
