@@ -41,10 +41,13 @@ pub fn unknown_variables(
 }
 
 fn complaint(name: &str, known: &[String]) -> String {
-    let name = name.escape_debug();
-    let nearest = nearest(&name.to_string(), known.iter().map(String::as_str));
+    let name = name.escape_debug().to_string();
+    // What they all begin with would make the shortest the nearest.
+    let proper = |name: &str| name.trim_start_matches(PREFIX).to_ascii_uppercase();
+    let known: Vec<String> = known.iter().map(|known| proper(known)).collect();
+    let nearest = nearest(&proper(&name), known.iter().map(String::as_str));
     let remedy = match nearest {
-        Some(nearest) => format!("{nearest} is meant, perhaps"),
+        Some(nearest) => format!("{PREFIX}{nearest} is meant, perhaps"),
         None => "each flag has a variable, --etcd-cacert has JOINPROBE_ETCD_CACERT; unset this one"
             .to_owned(),
     };
