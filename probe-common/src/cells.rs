@@ -48,7 +48,7 @@ pub enum Counter {
     Unreachable = 4,
     /// Connects given up by the caller: closed or killed before an answer.
     Abandoned = 5,
-    /// Established connections that ended by a RST.
+    /// Established connections that a RST of the peer ended, where the kernel side can tell.
     Reset = 6,
     /// Connects that failed for a reason this kernel does not tell.
     FailedUnknown = 7,

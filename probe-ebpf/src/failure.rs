@@ -27,7 +27,11 @@ pub(crate) fn of_connect(ctx: Context) -> Counter {
     }
 }
 
-/// How an established connection ended: `Reset` if a RST cut it while it could still carry data, else `Closed`.
+/// How an established connection ended: `Reset` if the peer's RST cut it while it could still carry data, else `Closed`.
+///
+/// `tcp_reset` notes the error before it closes the socket. Where this host sends the RST, for closing with unread data or
+/// with SO_LINGER at 0, the socket is closed first and there is no error yet: its own program wanted it so. Where the
+/// error cannot be read the two look alike, and neither counts.
 #[inline(always)]
 pub(crate) fn of_connection(ctx: Context) -> Counter {
     let state = ctx.state();
@@ -35,9 +39,8 @@ pub(crate) fn of_connection(ctx: Context) -> Counter {
         return Counter::Closed;
     }
     match socket_error(ctx) {
-        // 0: we sent the RST, for closing with unread data.
-        None | Some(0 | ECONNRESET | EPIPE) => Counter::Reset,
-        Some(_) => Counter::Closed,
+        Some(ECONNRESET | EPIPE) => Counter::Reset,
+        _ => Counter::Closed,
     }
 }
 

@@ -103,7 +103,7 @@ fn command(
             }
         }
         Command::Watch(args) => {
-            let config = match WatchConfig::resolve(common, *args, origins) {
+            let config = match runtime.block_on(WatchConfig::resolve(common, *args, origins)) {
                 Ok(config) => config,
                 Err(error) => return complain(&error, Exit::Usage, format),
             };
@@ -113,7 +113,7 @@ fn command(
             }
         }
         Command::Run(args) => {
-            let config = match RunConfig::resolve(common, *args, origins) {
+            let config = match runtime.block_on(RunConfig::resolve(common, *args, origins)) {
                 Ok(config) => config,
                 Err(error) => return complain(&error, Exit::Usage, format),
             };

@@ -257,6 +257,19 @@ fn a_reset_is_told_from_a_close() -> Result<()> {
         wait_for(|| Ok(pair.counters(address)?.reset == 1))?;
         assert_eq!(pair.counters(address)?.closed, 2);
         drop(client);
+
+        // So does this end's own closing, and that is no event of the network.
+        let client = pair.connect(address)??;
+        let (mut server, _) = listener.accept()?;
+        server.write_all(b"unread")?;
+        sleep(Duration::from_millis(100));
+        drop(client);
+        wait_for(|| Ok(pair.counters(address)?.closed == 3))?;
+        let client = pair.connect(address)??;
+        rustix::net::sockopt::set_socket_linger(&client, Some(Duration::ZERO))?;
+        drop(client);
+        wait_for(|| Ok(pair.counters(address)?.closed == 4))?;
+        assert_eq!(pair.counters(address)?.reset, 1);
     }
     Ok(())
 }

@@ -16,6 +16,22 @@ const EXIT_CODES: &str = "Exit codes:
 With -o nagios instead: 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN (what 1, 2 and 5 stand for above).
 With -o npd instead: 0 no problem, 1 problem, 2 unknown.";
 
+const WATCH_EXIT_CODES: &str = "Exit codes: 0 whatever was seen, but with --fail-on-verdict
+  0  pass (warnings included)
+  3  fail
+  4  warn (only with --strict)
+  5  inconclusive, or etcd not seen (0 with --allow-inconclusive)
+and always
+  1  could not measure (not root, kernel refuses, another program owns the hook)
+  2  wrong usage or configuration
+-o nagios and -o npd imply --fail-on-verdict, with exit codes of their own: 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN;
+0 no problem, 1 problem, 2 unknown.";
+
+const REPORT_EXIT_CODES: &str = "Exit codes:
+  0  the report was made, whatever it says
+  1  it could not be written
+  2  wrong usage, or a file that cannot be read or is none of joinprobe's";
+
 const RUN_EXIT_CODES: &str =
     "Exit codes: the command's own when it is not 0, or 128 and the signal that ended it; otherwise
   0  pass (warnings included)
@@ -76,9 +92,10 @@ pub enum Command {
     #[command(after_help = EXIT_CODES)]
     Preflight(Box<PreflightArgs>),
     /// Put saved measurements together: quantiles, histograms and a page with plots
+    #[command(after_help = REPORT_EXIT_CODES)]
     Report(ReportArgs),
     /// Stay attached and report what talks to etcd and API servers, until a signal or a condition ends it
-    #[command(after_help = EXIT_CODES)]
+    #[command(after_help = WATCH_EXIT_CODES)]
     Watch(Box<WatchArgs>),
     /// Watch while a command such as `kubeadm join` runs, and tell its phases apart
     #[command(after_help = RUN_EXIT_CODES)]
@@ -125,7 +142,7 @@ pub struct PreflightArgs {
         help_heading = "Discovery"
     )]
     pub root: PathBuf,
-    /// Look at no files but those that are named; targets and credentials then come from flags only
+    /// Look at no files but certificates and keys that are named; targets then come from flags only
     #[arg(long, help_heading = "Discovery")]
     pub no_discovery: bool,
 

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::{DecisionArgs, OutputFormat, ProbingArgs, duration};
+use super::{DecisionArgs, OutputFormat, ProbingArgs, duration, number};
 
 /// What gets a row of its own beside the target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -18,13 +18,13 @@ pub enum GroupBy {
 #[derive(Debug, clap::Args)]
 pub struct ObserveArgs {
     /// Port of etcd's client side; repeatable
-    #[arg(long, value_name = "PORT", default_value = "2379", value_parser = clap::value_parser!(u16).range(1..), action = clap::ArgAction::Append, help_heading = "Targets")]
+    #[arg(long, value_name = "PORT", default_value = "2379", value_parser = number::port, action = clap::ArgAction::Append, help_heading = "Targets")]
     pub etcd_port: Vec<u16>,
     /// Port of etcd's peer side; repeatable
-    #[arg(long, value_name = "PORT", default_value = "2380", value_parser = clap::value_parser!(u16).range(1..), action = clap::ArgAction::Append, help_heading = "Targets")]
+    #[arg(long, value_name = "PORT", default_value = "2380", value_parser = number::port, action = clap::ArgAction::Append, help_heading = "Targets")]
     pub etcd_peer_port: Vec<u16>,
     /// Port of API servers and load balancers; repeatable
-    #[arg(long, value_name = "PORT", default_value = "6443", value_parser = clap::value_parser!(u16).range(1..), action = clap::ArgAction::Append, help_heading = "Targets")]
+    #[arg(long, value_name = "PORT", default_value = "6443", value_parser = number::port, action = clap::ArgAction::Append, help_heading = "Targets")]
     pub apiserver_port: Vec<u16>,
     /// Single address to watch on a port that is not watched as a whole, for example lb.example:443=apiserver;
     /// repeatable
@@ -45,7 +45,7 @@ pub struct ObserveArgs {
     #[arg(long, value_name = "WHAT", value_enum, help_heading = "Targets")]
     pub by: Option<GroupBy>,
     /// Remote addresses (with --by process, processes at one) that are told apart; later ones share one place per role
-    #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=4096), help_heading = "Targets")]
+    #[arg(long, value_name = "N", default_value_t = 64, value_parser = number::targets, help_heading = "Targets")]
     pub max_targets: u32,
 
     /// Look for etcd's manifest, which tells the timing that limits are derived from, below DIR
@@ -72,7 +72,7 @@ pub struct ObserveArgs {
     #[arg(short, long, value_enum, default_value_t = OutputFormat::Table, help_heading = "Output")]
     pub output: OutputFormat,
     /// Serve Prometheus metrics at http://ADDR:PORT/metrics
-    #[arg(long, value_name = "ADDR:PORT", help_heading = "Output")]
+    #[arg(long, value_name = "ADDR:PORT", value_parser = number::listen, help_heading = "Output")]
     pub listen: Option<SocketAddr>,
     /// Write metrics for node_exporter's textfile collector
     #[arg(long, value_name = "PATH.prom", help_heading = "Output")]

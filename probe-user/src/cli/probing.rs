@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::duration;
+use super::{duration, number};
 
 /// What a preflight measures, and how.
 #[derive(Debug, clap::Args)]
@@ -57,7 +57,7 @@ pub struct ProbingArgs {
     #[arg(long, value_name = "DURATION", default_value = "0s", value_parser = duration::parse, help_heading = "Probing")]
     pub retry_for: Duration,
     /// Most connections to one target; more than one only while its median RTT is undecided
-    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=16), help_heading = "Probing")]
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = number::connections, help_heading = "Probing")]
     pub max_connections: u32,
     /// Send the ClientHello in one piece, for servers or middleboxes that want it so; no path RTT then
     #[arg(long, help_heading = "Probing")]
@@ -71,6 +71,6 @@ pub struct ProbingArgs {
     pub probe_each_member: bool,
 
     /// Tolerate so many etcd members that do not answer
-    #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Verdict")]
+    #[arg(long, value_name = "N", default_value_t = 0, allow_negative_numbers = true, value_parser = number::members, help_heading = "Verdict")]
     pub allow_unreachable: u32,
 }

@@ -79,14 +79,12 @@ pub enum ConfigError {
         reason: String,
     },
     /// A watched name that has no address.
-    #[error(
-        "--watch {input}: the name does not resolve ({error}); check the name, or use an address"
-    )]
+    #[error("--watch {input}: {reason}")]
     WatchedName {
         /// As it was given.
         input: String,
-        /// Why not.
-        error: std::io::Error,
+        /// Why not, and what to do.
+        reason: String,
     },
     /// An output that cannot be.
     #[error(transparent)]

@@ -1,8 +1,10 @@
 //! `joinprobe watch`, and what `joinprobe run` shares with it, resolved.
 
-use std::net::{SocketAddr, ToSocketAddrs as _};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
+
+use tokio::time::Instant;
 
 use super::sources::Origins;
 use super::{Common, ConfigError, DecisionChoice};
@@ -11,8 +13,12 @@ use crate::cli::{GroupBy, ObserveArgs, OutputFormat, WatchArgs};
 use crate::discover::Root;
 use crate::exit::Contract;
 use crate::output::Textfile;
+use crate::probe::Resolver;
 use crate::target::{Role, RoleName as _, parse};
 use crate::verdict::Join;
+
+/// How long the names to watch may take to resolve.
+const NAME_PATIENCE: Duration = Duration::from_secs(10);
 
 /// What a command that stays attached needs to know.
 #[derive(Clone, Debug)]
@@ -57,13 +63,13 @@ impl WatchConfig {
     ///
     /// # Errors
     /// Wrong usage; exit code 2.
-    pub fn resolve(
+    pub async fn resolve(
         common: Common,
         args: WatchArgs,
         origins: &Origins,
     ) -> Result<Self, ConfigError> {
         let contract = args.observe.output.contract();
-        let mut observe = ObserveConfig::resolve(common, args.observe, origins)?;
+        let mut observe = ObserveConfig::resolve(common, args.observe, origins).await?;
         observe.decision.leniency = contract.leniency(observe.decision.leniency);
         Ok(Self {
             duration: args.duration.into_iter().chain(args.max_duration).min(),
@@ -80,7 +86,7 @@ impl ObserveConfig {
     ///
     /// # Errors
     /// Wrong usage; exit code 2.
-    pub fn resolve(
+    pub async fn resolve(
         common: Common,
         args: ObserveArgs,
         origins: &Origins,
@@ -90,7 +96,7 @@ impl ObserveConfig {
         }
         let observer = ObserverConfig {
             ports: ports(&args)?,
-            addresses: addresses(&args.watch)?,
+            addresses: addresses(&args.watch).await?,
             scope: if args.all_namespaces {
                 Scope::AllNamespaces
             } else {
@@ -159,8 +165,9 @@ fn ports(args: &ObserveArgs) -> Result<Vec<(u16, Role)>, ConfigError> {
     Ok(ports)
 }
 
-fn addresses(inputs: &[String]) -> Result<Vec<(SocketAddr, Role)>, ConfigError> {
-    let mut addresses = Vec::new();
+/// Names are resolved as the probe's are.
+async fn addresses(inputs: &[String]) -> Result<Vec<(SocketAddr, Role)>, ConfigError> {
+    let mut targets = Vec::new();
     for input in inputs {
         let refuse = |reason: String| ConfigError::Watch {
             input: input.clone(),
@@ -174,13 +181,22 @@ fn addresses(inputs: &[String]) -> Result<Vec<(SocketAddr, Role)>, ConfigError> 
             .find(|known| known.name() == role)
             .ok_or_else(|| refuse(format!("there is no role `{role}`")))?;
         let target = parse(role, host).map_err(|error| refuse(error.to_string()))?;
-        let found = (target.host.as_str(), target.port)
-            .to_socket_addrs()
-            .map_err(|error| ConfigError::WatchedName {
-                input: input.clone(),
-                error,
-            })?;
-        addresses.extend(found.map(|address| (address, role)));
+        targets.push((input, target));
+    }
+    let mut addresses = Vec::new();
+    if targets.is_empty() {
+        return Ok(addresses);
+    }
+    let names = Resolver::from_system();
+    let deadline = Instant::now() + NAME_PATIENCE;
+    for (input, target) in targets {
+        let found = names.resolve(&target, deadline).await;
+        let found = found.map_err(|failure| ConfigError::WatchedName {
+            input: input.clone(),
+            reason: failure.text,
+        })?;
+        let targets = found.targets.into_iter();
+        addresses.extend(targets.filter_map(|found| Some((found.address?, found.spec.role))));
     }
     Ok(addresses)
 }

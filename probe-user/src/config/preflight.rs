@@ -98,6 +98,9 @@ impl PreflightConfig {
             decision,
             output,
         } = args;
+        if no_discovery {
+            needs_files(&args)?;
+        }
         let targets = targets(&args, origins)?;
         if targets.is_empty() && no_discovery && args.etcd_srv.is_empty() {
             return Err(ConfigError::NoTargets);
@@ -135,6 +138,44 @@ impl PreflightConfig {
             allow_unreachable: args.allow_unreachable,
             output,
         })
+    }
+}
+
+/// What can only come from files that shall not be read.
+fn needs_files(args: &ProbingArgs) -> Result<(), ConfigError> {
+    let without_pair = args.etcd_cert.is_none() || args.etcd_key.is_none();
+    let needs = [
+        (
+            args.join_config.is_some(),
+            "--join-config",
+            "names a file to look at; leave one of them out",
+        ),
+        (
+            args.kubeconfig.is_some(),
+            "--kubeconfig",
+            "names a file to look at; leave one of them out",
+        ),
+        (
+            args.discover_etcd,
+            "--discover-etcd",
+            "needs a kubeconfig or this node's pki/ca.key; leave one of them out, or name the members with --etcd",
+        ),
+        (
+            args.etcd_mint_client_cert,
+            "--etcd-mint-client-cert",
+            "needs this node's etcd/ca.key; leave one of them out",
+        ),
+        (
+            args.discover_members && without_pair,
+            "--discover-members",
+            "needs a client certificate for etcd; give --etcd-cacert, --etcd-cert and --etcd-key, or leave one of them out",
+        ),
+    ];
+    match needs.into_iter().find(|(given, ..)| *given) {
+        None => Ok(()),
+        Some((_, flag, what)) => Err(ConfigError::Contradiction(format!(
+            "--no-discovery lets no file be looked at, and {flag} {what}"
+        ))),
     }
 }
 
@@ -219,6 +260,26 @@ mod tests {
             (
                 &["--no-discovery"] as &[&str],
                 ["no targets", "name what", "--etcd 10.0.0.1:2379"],
+            ),
+            (
+                &["--no-discovery", "--discover-etcd"],
+                ["--no-discovery", "--discover-etcd", "--etcd"],
+            ),
+            (
+                &["--no-discovery", "--etcd", "a:1", "--discover-members"],
+                ["--no-discovery", "--discover-members", "--etcd-cert"],
+            ),
+            (
+                &["--no-discovery", "--join-config", "f"],
+                ["--no-discovery", "--join-config", "leave one"],
+            ),
+            (
+                &["--etcd", "a:1", "--max-connections", "17"],
+                ["--max-connections", "from 1 to 16", "for example 3"],
+            ),
+            (
+                &["--etcd", "a:1", "--allow-unreachable", "-1"],
+                ["--allow-unreachable", "from 0 to", "for example 1"],
             ),
             (&["--etcd", "a"], ["--etcd:", "port is missing", "a:2379"]),
             (

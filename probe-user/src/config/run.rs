@@ -31,7 +31,11 @@ impl RunConfig {
     ///
     /// # Errors
     /// Wrong usage; exit code 2.
-    pub fn resolve(common: Common, args: RunArgs, origins: &Origins) -> Result<Self, ConfigError> {
+    pub async fn resolve(
+        common: Common,
+        args: RunArgs,
+        origins: &Origins,
+    ) -> Result<Self, ConfigError> {
         if !args.preflight {
             needs_preflight(&args.probing, origins)?;
         }
@@ -39,7 +43,7 @@ impl RunConfig {
             .preflight
             .then(|| preflight_args(&args.observe, args.probing, &args.command))
             .flatten();
-        let observe = ObserveConfig::resolve(common.clone(), args.observe, origins)?;
+        let observe = ObserveConfig::resolve(common.clone(), args.observe, origins).await?;
         let preflight = preflight
             .map(|args| PreflightConfig::resolve(common, *args, origins))
             .transpose()?
@@ -89,7 +93,7 @@ fn preflight_args(
     args.worker = observe.worker;
     args.root.clone_from(&observe.root);
     args.no_discovery = observe.no_discovery;
-    if args.probing.join_config.is_none() {
+    if args.probing.join_config.is_none() && !args.no_discovery {
         args.probing.join_config = kubeadm_config(command);
     }
     Some(args)
@@ -149,7 +153,11 @@ mod tests {
         let Command::Run(args) = args.command else {
             panic!("not run");
         };
-        RunConfig::resolve(common, *args, &Origins::default()).map_err(|error| error.to_string())
+        // No name is looked up, so nothing has to be waited for.
+        let origins = Origins::default();
+        let resolving = RunConfig::resolve(common, *args, &origins);
+        let resolved = futures_util::FutureExt::now_or_never(resolving).unwrap();
+        resolved.map_err(|error| error.to_string())
     }
 
     #[test]

@@ -61,6 +61,7 @@ pub struct Kubeconfig {
 pub(super) fn read(text: &Text) -> Result<Kubeconfig, DiscoverError> {
     let documents = Documents::parse(text)?;
     let top = documents.first()?;
+    refuse_other_kind(&top)?;
     let context = context(&top)?;
     let cluster = cluster(&top, context.as_ref())?;
     let address = cluster.get("server")?;
@@ -81,6 +82,19 @@ pub(super) fn read(text: &Text) -> Result<Kubeconfig, DiscoverError> {
         login: login(&top, context.as_ref())?,
         origin: Origin::file(&text.source.path),
     })
+}
+
+/// Says what a file is that was saved in a kubeconfig's place. kubectl itself does not insist on the kind.
+fn refuse_other_kind(top: &Field<'_>) -> Result<(), DiscoverError> {
+    let kind = top.get("kind")?;
+    match kind.text()? {
+        None | Some("Config") => Ok(()),
+        Some("ConfigMap") if top.get("data")?.get("kubeconfig")?.exists() => Err(kind.refuse_with(
+            "it is the ConfigMap cluster-info, and not the kubeconfig in it",
+            "save that: `kubectl get configmap -n kube-public cluster-info -o jsonpath={.data.kubeconfig}`",
+        )),
+        Some(_) => Err(kind.refuse("it is not Config, so this is no kubeconfig")),
+    }
 }
 
 /// The entry of a named list: `key` is what it holds besides its name.

@@ -106,6 +106,9 @@ impl Root {
         if bytes.len() as u64 > MAX_BYTES {
             return refuse("it is larger than 1 MiB");
         }
+        if bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]) {
+            return refuse("it is UTF-16; save it as UTF-8");
+        }
         if bytes.contains(&0) || std::str::from_utf8(&bytes).is_err() {
             return refuse("it is not text");
         }
@@ -182,7 +185,8 @@ impl Text {
 
     /// The text.
     pub(super) fn as_str(&self) -> &str {
-        // Checked when it was read.
-        std::str::from_utf8(&self.bytes).unwrap_or_default()
+        // Checked when it was read. Editors put a byte order mark before the text, which is none of it.
+        let text = std::str::from_utf8(&self.bytes).unwrap_or_default();
+        text.strip_prefix('\u{feff}').unwrap_or(text)
     }
 }

@@ -20,6 +20,9 @@ pub struct FindingReport {
     pub quantile: Option<f64>,
     /// Samples.
     pub n: u64,
+    /// Samples with which it is decided at the earliest, where it is not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub needs: Option<u64>,
     /// Values in microseconds.
     #[serde(flatten)]
     pub micros: Micros,
@@ -124,6 +127,7 @@ impl FindingReport {
             measure: finding.measure.map(measure_name),
             quantile: finding.quantile,
             n: finding.n,
+            needs: finding.needs,
             micros: Micros::of(finding, Unit::Micros),
             ppm: PartsPerMillion::of(finding, Unit::PartsPerMillion),
             count: Counts::of(finding, Unit::Count),

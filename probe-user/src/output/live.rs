@@ -8,6 +8,7 @@ use super::{
     DistributionReport, ExportError, Exporter, IntervalReport, Render as _, Report, Table,
     TargetReport,
 };
+use crate::verdict::FindingState;
 
 /// The terminal that tables are redrawn on.
 pub struct Screen {
@@ -179,7 +180,7 @@ fn line(target: &TargetReport, process: &str) -> String {
         adopted => format!("  [{adopted} adopted]"),
     };
     format!(
-        "  {:<11} {:<24} {:<6} {process}{:>6} {:>6} {:>6}  {:>18} {:>18} {:>18}  {}{adopted}",
+        "  {:<11} {:<24} {:<6} {process}{:>6} {:>6} {:>6}  {:>18} {:>18} {:>18}  {}{}{adopted}",
         measured.role,
         measured.target,
         measured.side,
@@ -189,8 +190,24 @@ fn line(target: &TargetReport, process: &str) -> String {
         median(&measured.handshake),
         median(&measured.segment),
         p99.map_or("-".to_owned(), |quantiles| milliseconds(quantiles.p99_us)),
-        target.verdict
+        target.verdict,
+        missing(target)
     )
+}
+
+/// How many samples an open verdict still lacks.
+fn missing(target: &TargetReport) -> String {
+    let open = target
+        .findings
+        .iter()
+        .find(|finding| finding.mark == FindingState::Inconclusive);
+    match open {
+        None => String::new(),
+        Some(finding) => match finding.needs {
+            Some(needs) => format!(" (n={} of {needs})", finding.n),
+            None => format!(" (n={})", finding.n),
+        },
+    }
 }
 
 fn median(distribution: &DistributionReport) -> String {
@@ -223,6 +240,16 @@ mod tests {
             live.interval(&samples::interval_number(2)).unwrap();
         }
         String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn an_open_row_says_what_it_lacks() {
+        let mut report = samples::interval();
+        report.targets[0].findings[0].mark = FindingState::Inconclusive;
+        report.targets[0].findings[0].n = 3;
+        report.targets[0].findings[0].needs = Some(5);
+        let text = lines(&report).join("\n");
+        assert!(text.contains(" (n=3 of 5)"), "{text}");
     }
 
     #[test]

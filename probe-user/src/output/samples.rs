@@ -142,6 +142,7 @@ fn finding() -> Finding {
         lower: Some(10_047),
         upper: Some(10_175),
         limit: Some(50_000),
+        needs: None,
         limits: WarnFail {
             warn: Some(50_000),
             fail: Some(100_000),
@@ -279,6 +280,7 @@ pub(crate) fn trouble() -> Report {
             lower: Some(2_853),
             upper: Some(26_676),
             limit: Some(10_000),
+            needs: None,
             limits: WarnFail::both(10_000, 50_000),
             unit: Unit::PartsPerMillion,
             source: "loss that TCP hides as latency".to_owned(),

@@ -85,9 +85,11 @@ impl Plan {
             online::members(&mut planning, &etcd).await;
         }
         if planning.targets.is_empty() {
-            return Err(PlanError::NoTargets {
-                absent: found.absent.clone(),
-            });
+            return Err(PlanError::no_targets(
+                &choice.hints,
+                &found,
+                &planning.findings,
+            ));
         }
         let Planning {
             targets,

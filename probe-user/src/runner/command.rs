@@ -14,7 +14,7 @@ use rustix::termios::{OptionalActions, tcgetattr, tcgetwinsize, tcsetattr, tcset
 use tokio::process::{Child, Command};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-use super::tee::{self, Stream, Traffic};
+use super::tee::{self, Outlet, Stream, Traffic};
 use crate::config::RunConfig;
 use crate::secrecy::Before;
 
@@ -91,12 +91,12 @@ fn tap(
     terminals: &mut Vec<Terminal>,
 ) -> io::Result<()> {
     let (stdout, stderr) = (rustix::stdio::stdout(), rustix::stdio::stderr());
-    let write_end = tapped(stdout, Stream::First, traffic, phases, terminals)?;
     let shared = same_place(stdout, stderr);
+    let write_end = tapped(stdout, Stream::First, shared, traffic, phases, terminals)?;
     let error_end = if shared {
         write_end.try_clone()?
     } else {
-        tapped(stderr, Stream::Second, traffic, phases, terminals)?
+        tapped(stderr, Stream::Second, true, traffic, phases, terminals)?
     };
     command
         .stdout(Stdio::from(write_end))
@@ -115,6 +115,7 @@ fn same_place(one: BorrowedFd<'_>, other: BorrowedFd<'_>) -> bool {
 fn tapped(
     to: BorrowedFd<'_>,
     stream: Stream,
+    is_stderr: bool,
     traffic: &Traffic,
     phases: &UnboundedSender<String>,
     terminals: &mut Vec<Terminal>,
@@ -132,7 +133,10 @@ fn tapped(
             master: Arc::downgrade(&read_end),
         });
     }
-    let to = File::from(to.try_clone_to_owned()?);
+    let to = Outlet {
+        file: File::from(to.try_clone_to_owned()?),
+        is_stderr,
+    };
     tee::start(read_end, to, stream, traffic.clone(), phases.clone())?;
     Ok(write_end)
 }

@@ -1,29 +1,34 @@
 //! A preflight that the command has to pass first.
 
-use std::ffi::OsStr;
 use std::io;
 
-use crate::config::PreflightConfig;
-use crate::exit::Exit;
-use crate::output::{Marks, Render as _, Table};
-use crate::preflight::{self, PreflightError};
+use anstream::{AutoStream, StripStream};
 
-/// Runs the preflight and reports it on standard error; `Some` is the exit code when the command shall not start: after a
-/// fail, and under `--strict` after a warning. What was not decided is no reason to stop.
+use crate::config::{PreflightConfig, RunConfig};
+use crate::exit::Exit;
+use crate::preflight::{self, PreflightError};
+use crate::watch::Destination;
+
+/// Runs the preflight and reports it where the reports go, in their format; `Some` is the exit code when the command shall
+/// not start: after a fail, and under `--strict` after a warning. What was not decided is no reason to stop.
 pub(super) async fn refuses(
-    config: &PreflightConfig,
-    command: &OsStr,
+    preflight: &PreflightConfig,
+    run: &RunConfig,
+    destination: &mut Destination,
 ) -> Result<Option<Exit>, PreflightError> {
-    let outcome = preflight::run(config).await?;
-    let table = Table {
-        marks: Marks::of_locale(),
+    let outcome = preflight::run(preflight).await?;
+    let render = run.observe.output.render(preflight.leniency());
+    let written = match destination {
+        Destination::File(file) => render.write(&outcome.report, &mut StripStream::new(file)),
+        Destination::StandardError | Destination::StandardOutput => {
+            let choice = AutoStream::choice(&io::stderr());
+            render.write(&outcome.report, &mut AutoStream::new(io::stderr(), choice))
+        }
     };
-    let mut out =
-        anstream::AutoStream::new(io::stderr(), anstream::AutoStream::choice(&io::stderr()));
-    if let Err(error) = table.write(&outcome.report, &mut out) {
+    if let Err(error) = written {
         log::warn!("the preflight's report could not be written: {error}");
     }
-    let command = command.display();
+    let command = run.program().display();
     Ok(match outcome.exit {
         Exit::Pass => None,
         Exit::Inconclusive => {

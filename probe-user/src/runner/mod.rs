@@ -17,7 +17,7 @@ use std::os::unix::process::ExitStatusExt as _;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout};
 
-use crate::cli::ColorChoice;
+use crate::cli::{ColorChoice, OutputFormat};
 use crate::config::RunConfig;
 use crate::exit::Exit;
 use crate::preflight::PreflightError;
@@ -77,12 +77,7 @@ pub async fn run(
     color: ColorChoice,
     core: Option<&Before>,
 ) -> Result<Exit, RunError> {
-    if let Some(preflight) = &config.preflight
-        && let Some(exit) = gate::refuses(preflight, config.program()).await?
-    {
-        return Ok(exit);
-    }
-    let destination = match &config.report_file {
+    let mut destination = match &config.report_file {
         None => Destination::StandardError,
         Some(path) => {
             Destination::File(File::create(path).map_err(|error| RunError::ReportFile {
@@ -91,6 +86,11 @@ pub async fn run(
             })?)
         }
     };
+    if let Some(preflight) = &config.preflight
+        && let Some(exit) = gate::refuses(preflight, config, &mut destination).await?
+    {
+        return Ok(exit);
+    }
     let exporters = outputs::open(&config.observe, destination, color)?;
     let mut signals = Signals::new().map_err(|error| WatchError::Wait {
         what: "signals",
@@ -105,7 +105,12 @@ pub async fn run(
     })?;
     // The command may run as another user, and signals still have to reach it.
     session.drop_capabilities(CapabilitySet::KILL);
-    let status = observe(config, &mut session, &mut signals, started).await?;
+    let lines = Lines {
+        traffic: started.traffic.clone(),
+        shared: config.report_file.is_none(),
+    };
+    let status = observe(config, &mut session, &mut signals, started, &lines).await?;
+    lines.end();
     let verdict = session.finish().verdict;
     Ok(match code(status) {
         0 => Exit::of(verdict, config.observe.decision.leniency),
@@ -113,11 +118,28 @@ pub async fn run(
     })
 }
 
+/// The lines of standard error, which the command and the reports share.
+struct Lines {
+    traffic: tee::Traffic,
+    /// The reports go there too.
+    shared: bool,
+}
+
+impl Lines {
+    /// Ends the one that the command has begun.
+    fn end(&self) {
+        if self.shared {
+            self.traffic.end_line();
+        }
+    }
+}
+
 async fn observe(
     config: &RunConfig,
     session: &mut Session<'_>,
     signals: &mut Signals,
     mut started: Started,
+    lines: &Lines,
 ) -> Result<ExitStatus, WatchError> {
     let interval = config.observe.interval;
     let mut ticks = interval_at(Instant::now() + interval, interval);
@@ -134,7 +156,10 @@ async fn observe(
                 }
                 continue;
             }
-            () = std::future::ready(()), if session.is_behind() => session.report_oldest(),
+            () = std::future::ready(()), if session.is_behind() => {
+                lines.end();
+                session.report_oldest()
+            }
             status = started.child.wait() => {
                 let status = status.map_err(|error| WatchError::Wait { what: "the command", error })?;
                 remaining(&mut started.phases, &started.traffic, session).await;
@@ -148,8 +173,17 @@ async fn observe(
                 signals.pass_on(signal, started.child.id());
                 continue;
             }
-            event = session.next_event() => session.event(&event),
-            _ = ticks.tick() => session.report(),
+            event = session.next_event() => {
+                // Only there an event is a line.
+                if config.observe.output == OutputFormat::Json {
+                    lines.end();
+                }
+                session.event(&event)
+            }
+            _ = ticks.tick() => {
+                lines.end();
+                session.report()
+            }
         };
     }
 }

@@ -23,12 +23,22 @@ struct Counts {
     bytes: AtomicU64,
     writing: AtomicU32,
     announced: AtomicBool,
+    /// What the command last wrote to where standard error leads did not end its line.
+    mid_line: AtomicBool,
 }
 
 impl Traffic {
     /// Bytes read so far.
     pub(super) fn bytes(&self) -> u64 {
         self.0.bytes.load(Ordering::Relaxed)
+    }
+
+    /// Ends the line that the command has begun on standard error, so that what is written there next stands by itself.
+    pub(super) fn end_line(&self) {
+        if self.0.mid_line.swap(false, Ordering::Relaxed) {
+            // With standard error closed there is nobody to read it.
+            let _ = io::stderr().write_all(b"\n");
+        }
     }
 
     /// Whether something that was read is not yet written: its reader is slow, and nothing may be lost.
@@ -47,15 +57,26 @@ pub(super) enum Stream {
     Second,
 }
 
+/// Where a stream leads.
+pub(super) struct Outlet {
+    pub(super) file: File,
+    /// It is where standard error leads.
+    pub(super) is_stderr: bool,
+}
+
 /// Starts a thread that copies `from` to `to` until either ends. When the reader of `to` goes, `from` is closed, so that
 /// the command learns of it as it would have without us.
 pub(super) fn start(
     from: Arc<File>,
-    mut to: File,
+    to: Outlet,
     stream: Stream,
     traffic: Traffic,
     phases: UnboundedSender<String>,
 ) -> io::Result<()> {
+    let Outlet {
+        mut file,
+        is_stderr,
+    } = to;
     let copy = move || {
         privilege::drop_all();
         let mut scanner = Scanner::default();
@@ -79,7 +100,11 @@ pub(super) fn start(
                 }
                 let _ = phases.send(phase.to_owned());
             });
-            let written = to.write_all(bytes);
+            let written = file.write_all(bytes);
+            if is_stderr {
+                let mid_line = bytes.last().is_some_and(|last| *last != b'\n');
+                traffic.0.mid_line.store(mid_line, Ordering::Relaxed);
+            }
             traffic.0.writing.fetch_sub(1, Ordering::Relaxed);
             if let Err(error) = written {
                 log::info!("the command's output cannot be passed on: {error}");

@@ -12,6 +12,9 @@ use super::error::{CredentialError, Material, unusable};
 /// Largest credential file that is read. The largest public CA bundles are about 250 KB.
 const MAX_BYTES: u64 = 1024 * 1024;
 
+/// U+FEFF in UTF-8.
+const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
+
 /// Permission bits of anyone but the owner and the group.
 const OTHERS: u32 = 0o007;
 
@@ -45,9 +48,16 @@ pub(super) fn read(material: Material, path: &Path) -> Result<Contents, Credenti
     if !metadata.is_file() {
         return refuse("it is not a regular file", "name a PEM file");
     }
-    let bytes = bounded(file).map_err(unreadable)?;
+    let mut bytes = bounded(file).map_err(unreadable)?;
     if bytes.len() as u64 > MAX_BYTES {
         return refuse("it is larger than 1 MiB", "name a PEM file");
+    }
+    if bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]) {
+        return refuse("it is UTF-16, not PEM", "save it as UTF-8");
+    }
+    // What editors put before the text would hide the first BEGIN line.
+    if bytes.starts_with(BYTE_ORDER_MARK) {
+        bytes.drain(..BYTE_ORDER_MARK.len());
     }
     if bytes.trim_ascii().is_empty() {
         return refuse("it is empty", "check what should have written it");

@@ -57,6 +57,8 @@ pub struct Finding {
     pub limit: Option<u64>,
     /// The warn and the fail limit of the check, same unit, where it has one.
     pub limits: WarnFail,
+    /// Samples with which it is decided at the earliest, where it is not.
+    pub needs: Option<u64>,
     /// Unit of the four values above.
     pub unit: Unit,
     /// Where the limit comes from.
@@ -81,6 +83,7 @@ impl Finding {
             upper: None,
             limit: None,
             limits: WarnFail::default(),
+            needs: None,
             unit: Unit::Count,
             source: String::new(),
             text: text.into(),

@@ -36,6 +36,12 @@ fn every_usual_kind_of_key() -> Result<()> {
             assert!(text.contains("RSA PRIVATE KEY") || text.contains("EC PRIVATE KEY"));
             ClientIdentity::load(&certificate, &files.at(&format!("{name}.old")))?;
         }
+        // As some editors save it.
+        let text = fs::read_to_string(&certificate)?;
+        let marked = files.at(&format!("{name}.marked"));
+        fs::write(&marked, format!("\u{feff}{text}"))?;
+        ClientIdentity::load(&marked, &key)?;
+        assert_eq!(CaBundle::load(&marked)?.certificates().len(), 1);
         // Both in one file, with text around them, as kubelet-client-current.pem is.
         let both = format!(
             "\u{feff}Bag Attributes\r\n{}\nsome words\n{}",

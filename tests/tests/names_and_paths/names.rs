@@ -11,8 +11,20 @@ use joinprobe_lab::{Lab, take_turn};
 
 use super::{api_server, finding, name_server};
 
-/// Preflight with a name server of our own in /etc/resolv.conf, which nobody else sees.
 fn preflight(lab: &Lab, more: &[&str]) -> Result<Finished> {
+    let words = [
+        "preflight",
+        "--no-discovery",
+        "-o",
+        "json",
+        "--timeout",
+        "5s",
+    ];
+    joinprobe(lab, &[&words, more].concat())
+}
+
+/// joinprobe with a name server of our own in /etc/resolv.conf, which nobody else sees.
+fn joinprobe(lab: &Lab, words: &[&str]) -> Result<Finished> {
     let settings = lab.folder().join("resolv.conf");
     std::fs::write(
         &settings,
@@ -24,18 +36,7 @@ fn preflight(lab: &Lab, more: &[&str]) -> Result<Finished> {
     let script = "mount --bind \"$0\" /etc/resolv.conf && exec \"$@\"";
     let mut args: Vec<OsString> = ["--mount", "sh", "-c", script].map(Into::into).to_vec();
     args.extend([settings.into(), binary()?.into()]);
-    args.extend(
-        [
-            "preflight",
-            "--no-discovery",
-            "-o",
-            "json",
-            "--timeout",
-            "5s",
-        ]
-        .map(Into::into),
-    );
-    args.extend(more.iter().map(Into::into));
+    args.extend(words.iter().map(Into::into));
     Running::start(&lab.joiner.namespace, Path::new("unshare"), args)?.wait()
 }
 
@@ -68,6 +69,16 @@ fn each_address_slow_names_and_services() -> Result<()> {
     let report = slow.report()?;
     let target = report.target(lab.member_nodes[0].at(CLIENT_PORT))?;
     ensure!(u128::from(target.number("/probe/tcp_us")?) < name_server::SLOW.as_micros());
+
+    // Names to watch are asked for in the same way.
+    let watch = ["watch", "--duration", "300ms", "-o", "json", "--watch"];
+    let watched = joinprobe(&lab, &[&watch[..], &["two.test:2379=etcd-client"]].concat())?;
+    ensure!(watched.code == Some(0), "{watched:?}");
+    let unknown = joinprobe(&lab, &[&watch[..], &["none.test:443=apiserver"]].concat())?;
+    ensure!(unknown.code == Some(2), "{unknown:?}");
+    for part in ["--watch none.test:443=apiserver", "asked", "127.0.0.53"] {
+        ensure!(unknown.stderr.contains(part), "{part}: {unknown:?}");
+    }
 
     let mute = preflight(&lab, &["--etcd", "mute.test:2379"])?;
     ensure!(mute.code == Some(3), "{mute:?}");

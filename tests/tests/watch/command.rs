@@ -6,7 +6,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use joinprobe_lab::lab::{Finished, Running, binary};
+use joinprobe_lab::lab::{APISERVER_PORT, Finished, Running, binary};
 use joinprobe_lab::{Lab, take_turn};
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 
@@ -60,6 +60,40 @@ fn input_output_and_code_pass_through() -> Result<()> {
         missing.stderr.contains("`no-such-command-at-all`"),
         "{missing:?}"
     );
+    Ok(())
+}
+
+#[test]
+fn reports_begin_a_line_of_their_own_and_have_one_format() -> Result<()> {
+    let Some(_turn) = take_turn(&["joinprobe", "bash"])? else {
+        return Ok(());
+    };
+    let lab = lab()?;
+    let ended = shell(&lab, "printf unfinished >&2")?;
+    ensure!(ended.stderr.contains("unfinished\n"), "{ended:?}");
+    let ended = shell(&lab, "printf 'finished\\n' >&2")?;
+    ensure!(!ended.stderr.contains("finished\n\n\n"), "{ended:?}");
+    let address = lab.apiserver_node.at(APISERVER_PORT).to_string();
+    let preflight = [
+        "run",
+        "--preflight",
+        "--worker",
+        "--allow-inconclusive",
+        "-o",
+        "json",
+    ];
+    let gated = ["--apiserver", &address, "--", "printf", "unfinished"];
+    let ended = lab
+        .start_joinprobe(preflight.iter().chain(&gated))?
+        .wait()?;
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    let verdicts = ended
+        .stderr
+        .lines()
+        .filter(|line| line.starts_with('{') && line.contains(r#""kind":"verdict""#))
+        .count();
+    assert_eq!(verdicts, 2, "{ended:?}");
+    ensure!(!ended.stderr.contains("√"), "{ended:?}");
     Ok(())
 }
 

@@ -48,7 +48,14 @@ impl ClusterInfo {
         let name = format!("cluster-info of {server}");
         let text = Text::new(Kind::Answer, &name, body);
         let documents = Documents::parse(&text)?;
-        let data = documents.first()?.get("data")?;
+        let top = documents.first()?;
+        let kind = top.get("kind")?;
+        if kind.text()?.is_some_and(|kind| kind != "ConfigMap") {
+            return Err(
+                kind.refuse("it is not ConfigMap, so this is not the cluster's cluster-info")
+            );
+        }
+        let data = top.get("data")?;
         let field = data.get("kubeconfig")?;
         let Some(kubeconfig) = field.raw()? else {
             return Err(field.refuse_with(

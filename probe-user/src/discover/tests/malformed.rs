@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use super::*;
 
 /// One clear sentence: the file, the reason, nothing secret.
-fn check(node: &Node, expected: &[&str]) {
+pub(super) fn check(node: &Node, expected: &[&str]) {
     let begun = Instant::now();
     let error = match node.discover() {
         Ok(found) => found
@@ -25,7 +25,7 @@ fn check(node: &Node, expected: &[&str]) {
     assert!(!error.contains('\n'), "{error}");
 }
 
-fn joining(text: impl AsRef<[u8]>) -> Node {
+pub(super) fn joining(text: impl AsRef<[u8]>) -> Node {
     Node::new().put(JOIN, text)
 }
 
@@ -34,66 +34,6 @@ fn with(line: &str, replacement: &str) -> Node {
     let text = join_config("v1beta3", "controlPlane: {}\n");
     assert!(text.contains(line));
     joining(text.replace(line, replacement))
-}
-
-#[test]
-fn files_that_are_no_text() {
-    let file = "kubeadm-join-config.yaml";
-    check(&joining(""), &[file, "it is empty"]);
-    check(&joining(" \n\t\n"), &[file, "it is empty"]);
-    check(&joining([0_u8, 1, 2, 3]), &[file, "not text"]);
-    check(&joining([0xff, 0xfe, b'a']), &[file, "not text"]);
-    check(&joining("# nothing\n"), &[file, "no document"]);
-    check(&joining("---\n---\n"), &[file, "no document"]);
-    check(&joining("hello"), &[file, "text where a mapping"]);
-    check(&joining("- a\n- b\n"), &[file, "a list where a mapping"]);
-    check(&joining("42\n"), &[file, "where a mapping"]);
-}
-
-#[test]
-fn files_that_are_no_files() {
-    let file = "kubeadm-join-config.yaml";
-    let node = Node::new().put(&format!("{JOIN}/x"), "");
-    check(&node, &[file, "it is a directory"]);
-
-    let node = Node::new().put("/run/kubeadm/x", "");
-    symlink("kubeadm-join-config.yaml", node.path(JOIN)).unwrap();
-    check(&node, &[file, "cannot read", "symbolic links"]);
-
-    let node = Node::new().put("/run/kubeadm/x", "");
-    rustix::fs::mknodat(
-        rustix::fs::CWD,
-        node.path(JOIN),
-        rustix::fs::FileType::Fifo,
-        rustix::fs::Mode::from_raw_mode(0o600),
-        0,
-    )
-    .unwrap();
-    check(&node, &[file, "not a regular file"]);
-
-    let node = Node::new().put("/run/kubeadm/x", "");
-    let sparse = std::fs::File::create(node.path(JOIN)).unwrap();
-    sparse.set_len(100 * 1024 * 1024).unwrap();
-    check(&node, &[file, "larger than 1 MiB"]);
-
-    // A link that dangles is a file that is not there.
-    let node = Node::new().put("/run/kubeadm/x", "");
-    symlink("/nowhere", node.path(JOIN)).unwrap();
-    assert!(node.discover().unwrap().targets.is_empty());
-
-    // A device, by way of this host's own root.
-    let hints = Hints {
-        join_config: Some(PathBuf::from("/dev/zero")),
-        kubeconfig: None,
-    };
-    let error = discover(&Root::default(), &hints)
-        .err()
-        .unwrap()
-        .to_string();
-    assert!(
-        error.contains("/dev/zero") && error.contains("not a regular file"),
-        "{error}"
-    );
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 mod layouts;
 mod malformed;
+mod no_text;
 mod versions;
 
 use std::path::{Path, PathBuf};

@@ -158,7 +158,7 @@ enum Line {
 
 fn read(line: &[u8]) -> Result<Line, String> {
     let text = str::from_utf8(line).map_err(|_| "it is not text".to_owned())?;
-    let text = text.trim();
+    let text = text.trim_start_matches('\u{feff}').trim();
     if text.is_empty() {
         return Ok(Line::Nothing);
     }

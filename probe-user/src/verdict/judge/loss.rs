@@ -69,6 +69,8 @@ fn retransmits(measured: &TargetMeasurement, rules: &mut Rules<'_>) -> Finding {
         upper: bounds.upper,
         limit: Some(limit.value),
         limits: WarnFail::both(warn.value, fail.value),
+        needs: (state == FindingState::NotDecided)
+            .then(|| samples_needed(1.0 - share(limit.value), rules.policy.confidence)),
         unit: Unit::PartsPerMillion,
         source: limit.source.clone(),
         hint: match state {
@@ -134,6 +136,8 @@ fn segment_p99(measured: &TargetMeasurement, rules: &mut Rules<'_>) -> Finding {
         upper: bounds.upper,
         limit: Some(limit.value),
         limits: WarnFail::warn(limit.value),
+        needs: (state == FindingState::NotDecided)
+            .then(|| samples_needed(0.99, rules.policy.confidence)),
         unit: Unit::Micros,
         source: limit.source.clone(),
         hint: if state == FindingState::Warn {

@@ -5,9 +5,10 @@ use probe_common::cells::Measure;
 use super::{Rules, rtt_text};
 use crate::measure::TargetMeasurement;
 use crate::target::RoleName;
+use crate::verdict::bounds::samples_needed;
 use crate::verdict::limits::{Limit, LimitId};
 use crate::verdict::median::{Median, Samples};
-use crate::verdict::{Finding, FindingState, Unit, WarnFail, text};
+use crate::verdict::{Finding, FindingState, Policy, Unit, WarnFail, text};
 
 /// Ids: `ROLE-path-rtt-median`, `ROLE-handshake-rtt-median`, `ROLE-segment-min-rtt-median` with `etcd` or `apiserver`
 /// for ROLE, and `path-above-handshake`.
@@ -82,6 +83,7 @@ fn median(
     };
     median.bounds = rules.known.narrow(id, median.bounds);
     let (state, limit) = decide(&median, warn, fail, open);
+    let needs = needs(&median, state, rules.policy);
     Finding {
         id,
         state,
@@ -93,11 +95,19 @@ fn median(
         upper: median.bounds.upper,
         limit: Some(limit.value),
         limits: WarnFail::both(warn.value, fail.value),
+        needs,
         unit: Unit::Micros,
         source: limit.source.clone(),
-        text: rtt_text::sentence(measure, &median, samples, state, limit),
+        text: rtt_text::sentence(measure, &median, samples, state, limit, needs),
         hint: rtt_text::hint(role, state, measured.probe.is_some()).to_owned(),
     }
+}
+
+/// Samples that are certainly too few below it; `None` when it is decided, or there are as many and they do not agree.
+fn needs(median: &Median, state: FindingState, policy: &Policy) -> Option<u64> {
+    let least = samples_needed(0.5, 1.0 - policy.alpha());
+    let open = matches!(state, FindingState::Inconclusive | FindingState::NotDecided);
+    (open && median.n < least).then_some(least)
 }
 
 /// The state, and the limit it is about.

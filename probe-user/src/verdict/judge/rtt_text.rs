@@ -21,6 +21,7 @@ pub(super) fn sentence(
     samples: Samples<'_>,
     state: FindingState,
     limit: &Limit,
+    needs: Option<u64>,
 ) -> String {
     let bounds = match (
         median.bounds.lower.map(text::ms),
@@ -45,15 +46,22 @@ pub(super) fn sentence(
         FindingState::NotDecided | FindingState::Inconclusive | FindingState::Skipped => {
             format!(
                 "{measured} against {limit}: not decided ({})",
-                why_undecided(median, samples, limit)
+                why_undecided(median, samples, limit, needs)
             )
         }
     }
 }
 
-fn why_undecided(median: &Median, samples: Samples<'_>, limit: &Limit) -> String {
+fn why_undecided(
+    median: &Median,
+    samples: Samples<'_>,
+    limit: &Limit,
+    needs: Option<u64>,
+) -> String {
     let split = samples.against(limit.value);
-    let sides = if split.above == 0 || split.above == median.n {
+    let sides = if let Some(needs) = needs {
+        format!("n={}, needs {needs} or more", median.n)
+    } else if split.above == 0 || split.above == median.n {
         "too few, although all agree".to_owned()
     } else {
         format!("{} above, {} within", split.above, median.n - split.above)

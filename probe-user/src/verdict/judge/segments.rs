@@ -6,6 +6,8 @@ use crate::probe::{ProbeReport, Stage};
 use crate::verdict::{Finding, FindingState, Unit, text};
 
 const ID: &str = "path-mtu";
+/// Only the loopback interface carries packets as large as IP allows, and its segments are limited by buffers.
+const LOOPBACK_MTU: u32 = 65_535;
 const BLACK_HOLE: &str = "Small segments pass and large ones do not: something on the way carries only shorter packets \
                           and does not say so, or its ICMP messages are dropped. Compare the MTU of the interfaces and \
                           tunnels on the way (`ping -M do -s 1472` fails where 1500 bytes do not pass), lower it on \
@@ -18,7 +20,8 @@ pub(super) fn findings(measured: &TargetMeasurement) -> Option<Finding> {
     if timed_out(probe) {
         return stalled(&target.to_string(), probe.chunks, segments);
     }
-    if segments.mss == 0 || segments.mss >= segments.own_mss {
+    let on_this_host = segments.path_mtu >= LOOPBACK_MTU;
+    if on_this_host || segments.mss == 0 || segments.mss >= segments.own_mss {
         return None;
     }
     let text = format!(
