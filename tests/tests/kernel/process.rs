@@ -18,24 +18,25 @@ use super::tell;
 const SERVER: SocketAddr =
     SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 2379);
 
-/// Names and how often each connects. What is left of the long one must not follow the one that comes after it, as it does
-/// in the memory of kernels before 5.17.
-const CALLS: [(&[u8], u64); 4] = [
-    (b"kube-controller", 3),
-    (b"etcd", 5),
-    (b"a\x1b[2J;b\xff c\\", 2),
-    (b"etcd", 1),
+/// The name before, the name, and how often it connects. In the memory of kernels before 5.17 the end of a longer name
+/// before follows the name, and must not make two of one.
+const CALLS: [(&[u8], &[u8], u64); 4] = [
+    (b"etcd", b"kube-controller", 3),
+    (b"kube-controller", b"etcd", 5),
+    (b"etcd", b"a\x1b[2J;b\xff c\\", 2),
+    (b"containerd-shim", b"etcd", 1),
 ];
 
 fn call(listener: &TcpListener) -> Result<()> {
-    for (name, times) in CALLS {
-        renamed(name, || {
-            for _ in 0..times {
-                drop(TcpStream::connect(SERVER)?);
-                drop(listener.accept()?);
-            }
-            Ok(())
-        })?;
+    let connect = |times| {
+        for _ in 0..times {
+            drop(TcpStream::connect(SERVER)?);
+            drop(listener.accept()?);
+        }
+        Ok(())
+    };
+    for (before, name, times) in CALLS {
+        renamed(before, || renamed(name, || connect(times)))?;
     }
     Ok(())
 }
