@@ -38,9 +38,11 @@ pub fn run() -> ExitCode {
                 Command::Preflight(preflight) => preflight.output,
                 Command::Watch(watch) => watch.observe.output,
                 // What a command prints and how it ends are its own.
-                Command::Run(_) | Command::Report(_) | Command::Doctor(_) | Command::Schema => {
-                    OutputFormat::Table
-                }
+                Command::Run(_)
+                | Command::Report(_)
+                | Command::Doctor(_)
+                | Command::Schema
+                | Command::Completions(_) => OutputFormat::Table,
             };
             command(args, &origins, protected.as_ref().ok(), format)
         }
@@ -136,12 +138,12 @@ fn command(
             };
             ending(written, exit, format)
         }
-        Command::Schema => {
-            let mut out = io::stdout().lock();
-            let written = out
-                .write_all(JSON_SCHEMA.as_bytes())
-                .and_then(|()| out.flush());
-            ending(written, Exit::Pass, format)
+        Command::Schema => put(JSON_SCHEMA.as_bytes(), format),
+        Command::Completions(args) => {
+            let mut script = Vec::new();
+            // Into memory first: the generator panics where it cannot write.
+            clap_complete::generate(args.shell, &mut Args::command(), "joinprobe", &mut script);
+            put(&script, format)
         }
         Command::Preflight(args) => {
             let config = match PreflightConfig::resolve(common, *args, origins) {
@@ -154,6 +156,12 @@ fn command(
             }
         }
     }
+}
+
+fn put(bytes: &[u8], format: OutputFormat) -> Exit {
+    let mut out = io::stdout().lock();
+    let written = out.write_all(bytes).and_then(|()| out.flush());
+    ending(written, Exit::Pass, format)
 }
 
 /// The arguments as typed, completed from the environment and the configuration file.

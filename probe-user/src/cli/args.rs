@@ -105,6 +105,16 @@ pub enum Command {
     Doctor(DoctorArgs),
     /// Print the JSON Schema of -o json
     Schema,
+    /// Print what makes a shell complete joinprobe's arguments
+    Completions(CompletionsArgs),
+}
+
+/// `joinprobe completions`.
+#[derive(Debug, clap::Args)]
+pub struct CompletionsArgs {
+    /// The shell
+    #[arg(value_enum)]
+    pub shell: clap_complete::Shell,
 }
 
 /// `joinprobe doctor`.

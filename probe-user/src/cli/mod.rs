@@ -12,8 +12,8 @@ pub mod progress;
 pub mod signal;
 
 pub use args::{
-    Args, ColorChoice, Command, DoctorArgs, GlobalArgs, OutputFormat, PlainFormat, PreflightArgs,
-    ReportArgs, RttSourceChoice,
+    Args, ColorChoice, Command, CompletionsArgs, DoctorArgs, GlobalArgs, OutputFormat, PlainFormat,
+    PreflightArgs, ReportArgs, RttSourceChoice,
 };
 pub use decision::{DecisionArgs, Mode, TimingArgs};
 pub use observe::{GroupBy, ObserveArgs, RunArgs, WatchArgs};

@@ -65,3 +65,35 @@ fn help_is_no_error_in_any_format() -> Result<()> {
     assert!(text(&output.stdout).contains("0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN"));
     Ok(())
 }
+
+#[test]
+fn a_misspelt_variable_is_warned_about_once() -> Result<()> {
+    let output = Command::new(env!("CARGO_BIN_EXE_joinprobe"))
+        .arg("schema")
+        .env("JOINPROBE_ETCD_CA_CERT", "ca.crt")
+        .env("JOINPROBE_BIN", "joinprobe")
+        .output()?;
+    assert!(output.status.success(), "{output:?}");
+    let said = text(&output.stderr);
+    assert_eq!(said.lines().count(), 1, "{said}");
+    for part in ["JOINPROBE_ETCD_CA_CERT", "JOINPROBE_ETCD_CACERT is meant"] {
+        assert!(said.contains(part), "{said}");
+    }
+    Ok(())
+}
+
+#[test]
+fn completions_know_commands_and_flags() -> Result<()> {
+    for shell in ["bash", "zsh", "fish"] {
+        let output = joinprobe(&format!("completions {shell}"))?;
+        assert!(output.status.success(), "{output:?}");
+        let script = text(&output.stdout);
+        for word in ["preflight", "watch", "etcd-cacert"] {
+            assert!(script.contains(word), "{shell} lacks {word}");
+        }
+    }
+    let output = joinprobe("completions cmd")?;
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    assert!(text(&output.stderr).contains("possible values: bash"));
+    Ok(())
+}
