@@ -45,6 +45,15 @@ pub(super) fn every_flag(command: &Command) -> impl Iterator<Item = &str> {
         .filter_map(Arg::get_long)
 }
 
+/// Whether some subcommand's flag of this name takes the values.
+pub(super) fn taken_elsewhere(command: &Command, name: &str, values: &[String]) -> bool {
+    command
+        .get_subcommands()
+        .flat_map(Command::get_arguments)
+        .filter(|arg| arg.get_long() == Some(name))
+        .any(|arg| Candidate { name, arg }.arguments(values).is_ok())
+}
+
 /// `etcd-cacert`: `JOINPROBE_ETCD_CACERT`.
 pub(super) fn variable(name: &str) -> String {
     format!("JOINPROBE_{}", name.to_ascii_uppercase().replace('-', "_"))

@@ -15,7 +15,7 @@ use std::path::PathBuf;
 use clap::{ArgMatches, Command};
 
 use crate::discover::{DiscoverError, Origin, Setting, settings};
-use candidates::{Candidate, candidates, every_flag, variable};
+use candidates::{Candidate, candidates, every_flag, taken_elsewhere, variable};
 pub use unknown::unknown_variables;
 
 /// The flag that names the configuration file.
@@ -104,7 +104,11 @@ pub fn complete(
             config = Some(PathBuf::from(&text));
         }
         let values = candidate.split(&text);
-        added.extend(candidate.arguments(&values).map_err(refuse)?);
+        match candidate.arguments(&values) {
+            Ok(arguments) => added.extend(arguments),
+            Err(_) if taken_elsewhere(command, candidate.name, &values) => continue,
+            Err(reason) => return Err(refuse(reason)),
+        }
         origins
             .0
             .insert(candidate.name.to_owned(), Origin::Environment(variable));
@@ -145,11 +149,12 @@ fn add_setting(
     else {
         return Ok(());
     };
-    added.extend(
-        candidate
-            .arguments(&setting.values)
-            .map_err(|reason| setting.refuse(reason))?,
-    );
+    match candidate.arguments(&setting.values) {
+        Ok(arguments) => added.extend(arguments),
+        // Nor does a value that only others take: `report` knows fewer formats than `preflight`.
+        Err(_) if taken_elsewhere(command, candidate.name, &setting.values) => return Ok(()),
+        Err(reason) => return Err(setting.refuse(reason).into()),
+    }
     origins
         .0
         .insert(setting.key.clone(), setting.origin.clone());

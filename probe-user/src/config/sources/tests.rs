@@ -110,6 +110,27 @@ fn file_by_variable_and_empty_values() {
 }
 
 #[test]
+fn a_value_that_only_other_commands_take_does_no_harm() {
+    for (variables, file) in [
+        (&[("JOINPROBE_OUTPUT", "nagios")][..], None),
+        (&[], Some("output: nagios\n")),
+    ] {
+        for typed in ["report x.json", "doctor"] {
+            assert!(completed(typed, variables, file).is_ok(), "{typed}");
+        }
+        let (args, _) = preflight("preflight", variables, file);
+        assert_eq!(args.output, crate::cli::OutputFormat::Nagios);
+    }
+    let (args, _) = completed("report x.json", &[("JOINPROBE_OUTPUT", "json")], None).unwrap();
+    let crate::cli::Command::Report(args) = args.command else {
+        panic!("not report");
+    };
+    assert_eq!(args.output, crate::cli::PlainFormat::Json);
+    let wrong = completed("doctor", &[("JOINPROBE_OUTPUT", "foo")], None).unwrap_err();
+    assert!(wrong.contains("JOINPROBE_OUTPUT"), "{wrong}");
+}
+
+#[test]
 fn refusals_name_where_the_value_came_from() {
     for (variables, file, parts) in [
         (
