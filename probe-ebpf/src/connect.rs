@@ -46,6 +46,7 @@ pub(crate) fn connected(ctx: Context) {
         return;
     }
     flow.count_retransmits(ctx);
+    flow.no_timestamps = u8::from(ctx.lacks_timestamps());
     flow.stage = ESTABLISHED;
     flow.established_ns = now();
     let connect_us = micros(flow.established_ns - flow.started_ns);
@@ -73,6 +74,7 @@ pub(crate) fn accepted(ctx: Context) {
     begin(flow, &watched, Side::Server);
     // What was sent again by now were SYN-ACKs, counted from 0.
     flow.count_retransmits(ctx);
+    flow.no_timestamps = u8::from(ctx.lacks_timestamps());
     flow.stage = ESTABLISHED;
     flow.established_ns = flow.started_ns;
     cells::count(flow.slot, Counter::Established, 1);

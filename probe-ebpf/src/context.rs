@@ -9,11 +9,12 @@ use core::mem::offset_of;
 
 use aya_ebpf::bindings::{bpf_sock, bpf_sock_ops};
 use aya_ebpf::helpers::generated::{
-    bpf_get_netns_cookie, bpf_get_socket_cookie, bpf_sock_ops_cb_flags_set,
+    bpf_get_netns_cookie, bpf_get_socket_cookie, bpf_load_hdr_opt, bpf_sock_ops_cb_flags_set,
 };
 
 const AF_INET: u32 = 2;
 const AF_INET6: u32 = 10;
+const ENOMSG: i64 = 42;
 
 /// What a program may do. Each variant is a program of its own: without `CAP_PERFMON` the verifier also follows branches
 /// that settings make dead, as a processor that guesses wrong would, and refuses what it finds there.
@@ -94,6 +95,10 @@ impl Context {
         total_retrans = total_retrans;
         /// Data segments sent, retransmissions included.
         data_segs_out = data_segs_out;
+        /// Sequence number of the next byte to be sent.
+        snd_nxt = snd_nxt;
+        /// Sequence number of the first byte that is not acknowledged.
+        snd_una = snd_una;
         /// Argument 0 of the callback. It shares its storage with `reply`: a program earlier in the chain may have
         /// overwritten it.
         arg0 = __bindgen_anon_1;
@@ -172,6 +177,18 @@ impl Context {
     pub(crate) fn netns_cookie(self) -> u64 {
         // SAFETY: the helper takes this program type's context.
         unsafe { bpf_get_netns_cookie(self.0.cast()) }
+    }
+
+    /// Whether the segment that established the connection came without a TCP timestamp, so that none of its segments has
+    /// one. Only in the callbacks of that moment; where it cannot be told, `false`.
+    #[inline(always)]
+    pub(crate) fn lacks_timestamps(self) -> bool {
+        // `TCPOPT_TIMESTAMP` and `TCPOLEN_TIMESTAMP` (include/net/tcp.h); the kernel puts the option in its place.
+        // Whole words: zeroing bytes would be a call of `memset`, which the verifier refuses without CAP_PERFMON.
+        let mut option = [u64::from_ne_bytes([8, 0, 0, 0, 0, 0, 0, 0]), 0];
+        // SAFETY: the helper takes this program type's context, and writes no more than it is told to.
+        let length = unsafe { bpf_load_hdr_opt(self.0, option.as_mut_ptr().cast(), 10, 0) };
+        length == -ENOMSG
     }
 
     /// Adds to the socket's callback flags; those of other observers stay.

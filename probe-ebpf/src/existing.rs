@@ -11,7 +11,7 @@ use probe_common::stats::{
 };
 
 use crate::connect::{CALLBACKS, now};
-use crate::flow::{self, ESTABLISHED, FRESH, Flow};
+use crate::flow::{self, ESTABLISHED, FRESH, Flow, SOMETHING};
 use crate::kernel_memory::read;
 use crate::{cells, config, watch};
 
@@ -97,6 +97,9 @@ fn adopt(socket: *mut c_void) -> Option<()> {
     );
     flow.added_flags = CALLBACKS & !before;
     flow.total_retrans = read(at, offsets.total_retrans)?;
+    if flow.total_retrans != 0 {
+        flow.resent = SOMETHING;
+    }
     flow.segments_out = read(at, offsets.data_segs_out)?;
     Some(())
 }

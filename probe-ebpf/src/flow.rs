@@ -24,6 +24,13 @@ pub(crate) const ESTABLISHED: u8 = 2;
 /// Failed or closed.
 pub(crate) const OVER: u8 = 3;
 
+/// All that was sent again is acknowledged.
+pub(crate) const NOTHING: u8 = 0;
+/// Something below [`Flow::resent_below`] is not.
+pub(crate) const BELOW: u8 = 1;
+/// Something may not be, and nobody knows which.
+pub(crate) const SOMETHING: u8 = 2;
+
 /// The state of one observed socket. All zero means fresh. Callbacks of a socket hold its lock, so nothing here is
 /// written by two CPUs at once.
 #[repr(C)]
@@ -60,6 +67,14 @@ pub(crate) struct Flow {
     pub(crate) added_flags: u32,
     /// 1 if the connection was there before the observer.
     pub(crate) adopted: u32,
+    /// What was sent again lies below this sequence number, if `resent` says so.
+    pub(crate) resent_below: u32,
+    /// Whether the next acknowledgement may be of something that was sent again: [`NOTHING`] to [`SOMETHING`].
+    pub(crate) resent: u8,
+    /// 1 if no segment has a TCP timestamp.
+    pub(crate) no_timestamps: u8,
+    /// Always 0.
+    pub(crate) reserved: u16,
 }
 
 /// The state of the callback's socket, if it is observed.
@@ -144,12 +159,35 @@ impl Flow {
             return;
         }
         self.total_retrans = now;
+        self.resent_below = ctx.snd_nxt();
+        self.resent = BELOW;
         if self.stage == ESTABLISHED {
             cells::count(self.slot, Counter::Retransmits, u64::from(more));
         } else {
             self.syn_retransmits = self.syn_retransmits.wrapping_add(more);
             cells::count(self.slot, Counter::SynRetransmits, u64::from(more));
         }
+    }
+
+    /// Whether the sample at hand may be one of a segment that was sent again: one that was is acknowledged with this sample
+    /// or later.
+    #[inline(always)]
+    pub(crate) fn may_sample_retransmission(&mut self, ctx: Context) -> bool {
+        if self.resent == NOTHING {
+            return false;
+        }
+        cold_path();
+        if self.resent == SOMETHING {
+            // Whatever it was, it was sent before.
+            self.resent_below = ctx.snd_nxt();
+            self.resent = BELOW;
+        }
+        // The acknowledgement that the sample is of is counted in already (`tcp_ack` in net/ipv4/tcp_input.c).
+        let beyond = ctx.snd_una().wrapping_sub(self.resent_below);
+        if beyond.cast_signed() >= 0 {
+            self.resent = NOTHING;
+        }
+        self.no_timestamps == 0
     }
 
     /// Counts the data segments sent since the last look, if there are at least `at_least` of them.

@@ -35,8 +35,8 @@ pub(crate) struct Reconstruction {
     minimum: Minimum,
     /// What the sample is, if one was begun: [`NOTHING`], [`SEGMENT`] or [`PATH`].
     begun: u8,
-    /// Whether anything had been sent again by then.
-    retransmitted: u8,
+    /// Whether it may be a sample of something that was sent again.
+    may_be_retransmission: u8,
     /// Always 0.
     reserved: u16,
 }
@@ -49,7 +49,7 @@ pub(crate) fn is_on() -> bool {
 
 /// The kernel is about to take a sample.
 #[inline(always)]
-pub(crate) fn begin(ctx: Context, slot: u32, paced: bool) {
+pub(crate) fn begin(ctx: Context, slot: u32, paced: bool, may_be_retransmission: bool) {
     // After the peer's FIN segments no longer pass the tracepoint, so several samples may come before the next look.
     if ctx.state() != BPF_TCP_ESTABLISHED {
         cells::count(slot, Counter::DroppedSamples, 1);
@@ -65,7 +65,7 @@ pub(crate) fn begin(ctx: Context, slot: u32, paced: bool) {
     }
     known.old_srtt = ctx.srtt_us();
     known.slot = slot;
-    known.retransmitted = u8::from(ctx.total_retrans() != 0);
+    known.may_be_retransmission = u8::from(may_be_retransmission);
     known.begun = if paced { PATH } else { SEGMENT };
 }
 
@@ -121,7 +121,7 @@ fn finish(known: &mut Reconstruction, srtt: u32) {
     known.begun = NOTHING;
     let sample_us = rtt::difference(known.old_srtt, srtt);
     cells::note(Stat::ReconstructedSeen);
-    if sample::is_retransmission(sample_us, known.retransmitted != 0) {
+    if sample::is_retransmission(sample_us, known.may_be_retransmission != 0) {
         sample::retransmission(known.slot);
     } else if begun == PATH {
         sample::path(known.slot, sample_us);

@@ -34,21 +34,24 @@ pub(crate) fn sampled(ctx: Context) {
         cold_path();
         is_paced(flow.own_cookie)
     };
-    let (sample_us, source) = if let Some(sample_us) = raw(ctx) {
-        (sample_us, Stat::RawSeen)
+    let may_be = flow.may_sample_retransmission(ctx);
+    let (sample_us, source, of_retransmission) = if let Some(sample_us) = raw(ctx) {
+        let of_retransmission = sample::is_retransmission(sample_us, may_be);
+        (sample_us, Stat::RawSeen, of_retransmission)
     } else if ctx.may_read_kernel() && reconstruct::is_on() {
         cold_path();
         if !paced {
             count_segments(ctx, flow);
         }
-        reconstruct::begin(ctx, flow.slot, paced);
+        reconstruct::begin(ctx, flow.slot, paced, may_be);
         return;
     } else if let Some(sample_us) = smoothed(ctx) {
-        (sample_us, Stat::SmoothedSeen)
+        // What an estimate was made of does not show.
+        (sample_us, Stat::SmoothedSeen, false)
     } else {
         return;
     };
-    if sample::is_retransmission(sample_us, ctx.total_retrans() != 0) {
+    if of_retransmission {
         cold_path();
         cells::note(source);
         sample::retransmission(flow.slot);

@@ -16,11 +16,11 @@ pub(crate) struct Minimum {
     pub(crate) bucket: u32,
 }
 
-/// Whether a sample may be an acknowledged retransmission's. With TCP timestamps the kernel samples those too, and the
-/// timestamp counts milliseconds.
+/// Whether a sample is taken for an acknowledged retransmission's. With TCP timestamps the kernel samples those too, and
+/// the timestamp counts milliseconds (`tcp_ack_update_rtt` in net/ipv4/tcp_input.c).
 #[inline(always)]
-pub(crate) fn is_retransmission(sample_us: u32, retransmitted: bool) -> bool {
-    retransmitted && sample_us.is_multiple_of(1000)
+pub(crate) fn is_retransmission(sample_us: u32, may_be: bool) -> bool {
+    may_be && sample_us.is_multiple_of(1000)
 }
 
 /// Counts a sample of an acknowledged retransmission.

@@ -31,6 +31,8 @@ pub(crate) struct Row {
     pub(crate) different: usize,
     /// Samples that the kernel side put aside as those of acknowledged retransmissions.
     pub(crate) of_retransmissions: u64,
+    /// Those of the capture: acknowledgements that begin a round trip and are of something that was sent again.
+    pub(crate) resent_acknowledged: usize,
     /// Samples that the capture cannot vouch for: something it covers was sent again.
     pub(crate) ambiguous: usize,
     /// Samples that came too fast to be read one by one.
@@ -82,6 +84,10 @@ impl Row {
             rebuilt: Errors::default(),
             different: 0,
             of_retransmissions: counts.counters().retransmitted_samples,
+            resent_acknowledged: acknowledgements
+                .iter()
+                .filter(|ack| ack.first_of_round_trip && ack.rtt.is_none())
+                .count(),
             ambiguous: 0,
             unread: path.len() - watched.raw.len() as u64,
             retransmits: watched.retransmits,
@@ -116,7 +122,7 @@ impl Row {
     pub(crate) fn table(rows: &[Self]) -> String {
         let mut table = "| RTT | jitter | loss each way | traffic | timestamps | handshakes: n, median and p99 error | \
              raw samples: n, median and p99 error, within 100 us + 1 % | reconstructed: n, within 100 us + 1 % | \
-             of retransmissions | ambiguous | unread | retransmits, by TCP_INFO | quantile error | link late by |\n"
+             of retransmissions, by the capture | ambiguous | unread | retransmits, by TCP_INFO | quantile error | link late by |\n"
             .to_owned();
         table += &"|---".repeat(14);
         table += "|\n";
@@ -131,8 +137,8 @@ impl fmt::Display for Row {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "| {} | {}, {:.0} us, {:.0} us | {}, {:.0} us, {:.0} us, {:.2} % | {}, {:.2} % | {} | {} | {} | {}, {} | \
-                 {:.2} % | {:.0} us |",
+            "| {} | {}, {:.0} us, {:.0} us | {}, {:.0} us, {:.0} us, {:.2} % | {}, {:.2} % | {}, {} | {} | {} | \
+                 {}, {} | {:.2} % | {:.0} us |",
             self.scenario,
             self.handshakes.len(),
             self.handshakes.quantile(0.5),
@@ -144,6 +150,7 @@ impl fmt::Display for Row {
             self.rebuilt.len(),
             100.0 * self.rebuilt.share_within(100.0),
             self.of_retransmissions,
+            self.resent_acknowledged,
             self.ambiguous,
             self.unread,
             self.retransmits.0,
