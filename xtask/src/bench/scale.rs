@@ -46,6 +46,8 @@ pub(super) fn measure(bench: &Bench) -> Result<Vec<Figure>> {
     let server = count("server", "/segment/count")?;
     let wanted = f64::from(CONNECTIONS);
     let established = "/connections/established";
+    let put_aside = count("client", "/retransmitted_samples")?;
+    let dropped = count("client", "/dropped_samples")?;
     Ok(vec![
         Figure::once(
             "scale: samples per second",
@@ -71,6 +73,18 @@ pub(super) fn measure(bench: &Bench) -> Result<Vec<Figure>> {
             client / round_trips,
         )
         .at_least(1.0),
+        // Those that the load sent again may be among them, and so may good ones that look like it.
+        Figure::once(
+            "scale: client samples put aside as retransmissions'",
+            "",
+            put_aside,
+        ),
+        Figure::once(
+            "scale: round trips without a client sample, counted or put aside",
+            "",
+            round_trips - client - put_aside - dropped,
+        )
+        .at_most(0.0),
         Figure::once(
             "scale: server samples / round trips",
             "",
