@@ -34,6 +34,9 @@ enum Command {
     /// A server that a benchmark starts
     #[command(hide = true)]
     BenchServer,
+    /// What a benchmark's virtual machine does
+    #[command(hide = true)]
+    BenchGuest(bench::GuestArgs),
     BuildEbpf(build_ebpf::Args),
     CheckAarch64(check_aarch64::Args),
     /// Write shell completions for bash, zsh and fish
@@ -52,6 +55,7 @@ fn main() -> ExitCode {
     let outcome = match Cli::parse().command {
         Command::Bench(args) => bench::run(&args),
         Command::BenchServer => bench::serve_forever(),
+        Command::BenchGuest(args) => bench::run_as_guest(&args),
         Command::BuildEbpf(args) => build_ebpf::run(&args),
         Command::CheckAarch64(args) => check_aarch64::run(&args),
         Command::Completions(args) => manuals::run(manuals::Manual::Completions, &args),

@@ -70,6 +70,9 @@ pub(crate) const BENCH: &[Need] = &[
     install("ss", &["iproute2"]),
 ];
 
+/// What is compared in virtual machines: tools that the kernel at hand may not run.
+pub(crate) const LIBBPF_TOOLS: &[Need] = &[install("tcprtt", &["libbpf-tools"])];
+
 /// What virtual machines with other kernels need.
 pub(crate) const KERNELS: &[Need] = &[
     install("qemu-system-x86_64", &["qemu-system-x86"]),

@@ -1,12 +1,13 @@
 //! One measured figure, its goal, and how figures are printed.
 
+use std::borrow::Cow;
 use std::io::Write;
 
 use anyhow::{Context, Result};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// What a figure has to reach.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Goal {
     AtMost(f64),
@@ -14,10 +15,10 @@ pub(super) enum Goal {
 }
 
 /// A figure: the value of every round.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Figure {
     name: String,
-    unit: &'static str,
+    unit: Cow<'static, str>,
     rounds: Vec<f64>,
     median: f64,
     goal: Option<Goal>,
@@ -29,7 +30,7 @@ impl Figure {
         let median = median(&rounds);
         Self {
             name: name.into(),
-            unit,
+            unit: Cow::Borrowed(unit),
             rounds,
             median,
             goal: None,
@@ -48,6 +49,12 @@ impl Figure {
 
     pub(super) fn at_least(mut self, limit: f64) -> Self {
         self.goal = Some(Goal::AtLeast(limit));
+        self
+    }
+
+    /// The same under a name that says where.
+    pub(super) fn on(mut self, place: &str) -> Self {
+        self.name = format!("{place}: {}", self.name);
         self
     }
 

@@ -84,6 +84,51 @@ impl Measured {
         Ok(measured)
     }
 
+    /// Starts a program that does not say when it works, and waits until its BPF programs are loaded and linked.
+    pub(super) fn start_loading(
+        namespace: &Namespace,
+        program: &Path,
+        args: &[&str],
+    ) -> Result<Self> {
+        let mut command = Command::new(program);
+        command
+            .args(args)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        let start = Instant::now();
+        let mut process = namespace.spawn(&mut command)?;
+        let stdout = process.stdout.take().context("no stdout")?;
+        let stderr = process.stderr.take().context("no stderr")?;
+        let mut measured = Self {
+            process,
+            stdout: Some(thread::spawn(move || read_all(stdout))),
+            stderr: Some(thread::spawn(move || read_all(stderr))),
+            ready_after: Duration::ZERO,
+        };
+        let mut loaded = 0;
+        loop {
+            // Those that are loaded and not linked yet come within milliseconds.
+            thread::sleep(Duration::from_millis(500));
+            if measured.process.try_wait()?.is_some() {
+                let stderr = measured.stderr.take().context("no stderr")?;
+                let said = stderr.join().map_err(|_| anyhow!("its reader died"))?;
+                bail!("{} ended: {said}", program.display());
+            }
+            let now = BpfObjects::of(measured.pid())?.programs.len();
+            if now > 0 && now == loaded {
+                measured.ready_after = start.elapsed();
+                return Ok(measured);
+            }
+            loaded = now;
+            ensure!(
+                start.elapsed() < Duration::from_mins(1),
+                "{} loads no program",
+                program.display()
+            );
+        }
+    }
+
     /// `joinprobe watch` in a namespace, attached.
     pub(super) fn watch(namespace: &Namespace, joinprobe: &Path, args: &[&str]) -> Result<Self> {
         let all = [&["watch", "-o", "json"], args].concat();

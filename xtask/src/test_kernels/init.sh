@@ -1,5 +1,5 @@
 #!/bin/busybox sh
-# The first program of a virtual machine: sets up what a host has, runs the tests, and powers off.
+# The first program of a virtual machine: sets up what a host has, does its job, and powers off.
 /bin/busybox --install -s /bin
 export PATH=/usr/bin:/bin CI=true JOINPROBE_BIN=/usr/bin/joinprobe RUST_BACKTRACE=0 HOME=/tmp TMPDIR=/tmp
 mount -t proc none /proc
@@ -15,11 +15,5 @@ while read -r module; do insmod "/modules/$module"; done < /modules/order
 ip link set lo up
 hostname guest
 ulimit -l unlimited
-. /tests
-kernel-tests $OPTIONS $ONLY 2>&1
-echo "guest-exit $?"
-if [ -z "$ONLY" ] && echo confidentiality > /sys/kernel/security/lockdown; then
-    kernel-tests $OPTIONS what_lockdown_takes 2>&1
-    echo "guest-exit $?"
-fi
+. /job
 poweroff -f

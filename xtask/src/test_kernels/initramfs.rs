@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, ensure};
 
 use super::kernel::Kernel;
-use super::programs::{self, PROGRAMS};
+use super::programs;
 
 const INIT: &str = include_str!("init.sh");
 /// Folders that are mounted on or written to.
@@ -17,11 +17,8 @@ const FOLDERS: [&str; 8] = ["bin", "usr/bin", "proc", "sys", "dev", "tmp", "run"
 const USERS: &str = "root:x:0:0::/:/bin/sh\ntcpdump:x:100:100::/:/bin/sh\n";
 const GROUPS: &str = "root:x:0:\ntcpdump:x:100:\n";
 
-/// How the test program is called, here and there: one test at a time, whose output is seen.
-pub(super) const TEST_OPTIONS: [&str; 2] = ["--test-threads=1", "--nocapture"];
-
-/// Packs what all machines share.
-pub(super) fn base(folder: &Path, tests: &Path, joinprobe: &Path) -> Result<PathBuf> {
+/// Packs what all machines share: programs of ours under the names that the job calls them by, and others.
+pub(crate) fn base(folder: &Path, own: &[(&Path, &str)], others: &[&str]) -> Result<PathBuf> {
     let tree = folder.join("base");
     let _ = fs::remove_dir_all(&tree);
     for name in FOLDERS {
@@ -36,11 +33,11 @@ pub(super) fn base(folder: &Path, tests: &Path, joinprobe: &Path) -> Result<Path
     let busybox = programs::find("busybox")?;
     fs::copy(&busybox, tree.join("bin/busybox"))?;
     let mut all = vec![busybox];
-    for (program, name) in [(tests, "kernel-tests"), (joinprobe, "joinprobe")] {
+    for (program, name) in own {
         programs::copy_stripped(program, &tree.join("usr/bin").join(name))?;
-        all.push(program.to_owned());
+        all.push((*program).to_owned());
     }
-    for name in PROGRAMS {
+    for name in others {
         let program = programs::find(name)?;
         fs::copy(&program, tree.join("usr/bin").join(name))?;
         all.push(program);
@@ -58,13 +55,8 @@ pub(super) fn base(folder: &Path, tests: &Path, joinprobe: &Path) -> Result<Path
     Ok(archive)
 }
 
-/// Adds a kernel's modules and the choice of tests; the kernel unpacks archives that follow one another.
-pub(super) fn complete(
-    base: &Path,
-    kernel: &Kernel,
-    folder: &Path,
-    only: Option<&str>,
-) -> Result<PathBuf> {
+/// Adds a kernel's modules and the job, a shell script; the kernel unpacks archives that follow one another.
+pub(crate) fn complete(base: &Path, kernel: &Kernel, folder: &Path, job: &str) -> Result<PathBuf> {
     let tree = folder.join("own");
     let _ = fs::remove_dir_all(&tree);
     let modules = tree.join("modules");
@@ -77,17 +69,7 @@ pub(super) fn complete(
         order.push('\n');
     }
     fs::write(modules.join("order"), order)?;
-    let only = only.unwrap_or_default();
-    ensure!(
-        only.chars()
-            .all(|c| c.is_ascii_alphanumeric() || "_:".contains(c)),
-        "{only:?} is no part of a test's name"
-    );
-    let options = TEST_OPTIONS.join(" ");
-    fs::write(
-        tree.join("tests"),
-        format!("OPTIONS='{options}'\nONLY='{only}'\n"),
-    )?;
+    fs::write(tree.join("job"), job)?;
     let own = folder.join("own.cpio");
     pack(&tree, &own)?;
     let image = folder.join("initramfs.cpio");

@@ -17,17 +17,24 @@ const PREFIX: &str = "linux-image-";
 const SUFFIX: &str = "-cloud-amd64";
 
 /// An unpacked kernel.
-pub(super) struct Kernel {
+pub(crate) struct Kernel {
     /// The package it comes from.
-    pub(super) package: String,
+    pub(crate) package: String,
     /// What is booted.
     pub(super) image: PathBuf,
     /// In the order in which they are loaded.
     pub(super) modules: Vec<PathBuf>,
 }
 
+impl Kernel {
+    /// Its release, without what all packages share.
+    pub(crate) fn name(&self) -> &str {
+        self.package.trim_start_matches(PREFIX)
+    }
+}
+
 /// Finds the latest kernel of a series, or the newest of all, and unpacks it unless it has been.
-pub(super) fn get(archive: &Archive, series: &str, folder: &Path) -> Result<Kernel> {
+pub(crate) fn get(archive: &Archive, series: &str, folder: &Path) -> Result<Kernel> {
     let names = archive.names(PREFIX)?;
     let Some(package) = latest(&names, series) else {
         bail!("Debian has no {PREFIX}{series}…{SUFFIX}");

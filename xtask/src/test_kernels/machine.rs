@@ -1,7 +1,7 @@
 //! The virtual machine.
 
 use std::fs::{self, File};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -9,14 +9,19 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 
 use super::kernel::Kernel;
-use super::outcome::Outcome;
-
-/// Longer than the tests take on a machine that has much else to do.
+/// Longer than a job takes on a machine that has much else to do.
 const PATIENCE: Duration = Duration::from_mins(8);
 const MEMORY_MIB: u32 = 1536;
 
-/// Boots a kernel, lets it run the tests, and reads what it wrote to its serial console.
-pub(super) fn run(kernel: &Kernel, initramfs: &Path, folder: &Path) -> Result<Outcome> {
+/// What a machine wrote to its serial console.
+pub(crate) struct Console {
+    pub(crate) text: String,
+    /// Where that is kept.
+    pub(crate) log: PathBuf,
+}
+
+/// Boots a kernel and lets it do its job.
+pub(crate) fn run(kernel: &Kernel, initramfs: &Path, folder: &Path) -> Result<Console> {
     let log = folder.join(format!("{}.log", kernel.package));
     let console = File::create(&log).with_context(|| format!("cannot write {}", log.display()))?;
     let messages = console.try_clone()?;
@@ -50,6 +55,6 @@ pub(super) fn run(kernel: &Kernel, initramfs: &Path, folder: &Path) -> Result<Ou
         thread::sleep(Duration::from_millis(100));
     }
     let bytes = fs::read(&log).with_context(|| format!("cannot read {}", log.display()))?;
-    let name = kernel.package.trim_start_matches("linux-image-");
-    Ok(Outcome::read(name, &String::from_utf8_lossy(&bytes), log))
+    let text = String::from_utf8_lossy(&bytes).into_owned();
+    Ok(Console { text, log })
 }

@@ -2,12 +2,13 @@
 //! the running one.
 
 pub(crate) mod archive;
-mod initramfs;
-mod kernel;
-mod machine;
+pub(crate) mod initramfs;
+pub(crate) mod kernel;
+pub(crate) mod machine;
 mod outcome;
 mod programs;
 
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 use std::{env, fs};
@@ -19,9 +20,12 @@ use crate::privilege::{as_root, has_sudo, is_root};
 use crate::workspace::{joinprobe, say, target};
 use archive::Archive;
 use outcome::Outcome;
+use programs::PROGRAMS;
 
 /// Asks for the newest kernel of all.
-const NEWEST: &str = "newest";
+pub(crate) const NEWEST: &str = "newest";
+/// How the test program is called, here and there: one test at a time, whose output is seen.
+const TEST_OPTIONS: [&str; 2] = ["--test-threads=1", "--nocapture"];
 /// What continuous integration runs.
 const EVERY_TIME: [&str; 3] = ["5.10", "6.1", NEWEST];
 /// What `cargo xtask test --full` runs.
@@ -96,14 +100,34 @@ fn outcomes(versions: &[&str], only: Option<&str>, joinprobe: &Path) -> Result<V
         let kernel = kernel::get(archive, version, &folder)?;
         if base.is_none() {
             say("packing the programs of the virtual machines");
-            base = Some(initramfs::base(&folder, &tests, joinprobe)?);
+            let own = [(&*tests, "kernel-tests"), (joinprobe, "joinprobe")];
+            base = Some(initramfs::base(&folder, &own, &PROGRAMS)?);
         }
         let Some(base) = &base else { continue };
         say(&format!("booting {}", kernel.package));
-        let image = initramfs::complete(base, &kernel, &folder, only)?;
-        outcomes.push(machine::run(&kernel, &image, &folder)?);
+        let image = initramfs::complete(base, &kernel, &folder, &job(only)?)?;
+        let console = machine::run(&kernel, &image, &folder)?;
+        outcomes.push(Outcome::read(kernel.name(), &console.text, console.log));
     }
     Ok(outcomes)
+}
+
+/// What a machine is to do: all tests, and those of lockdown once more when the kernel is locked down; or only some.
+fn job(only: Option<&str>) -> Result<String> {
+    let options = TEST_OPTIONS.join(" ");
+    let only = only.unwrap_or_default();
+    ensure!(
+        only.chars()
+            .all(|c| c.is_ascii_alphanumeric() || "_:".contains(c)),
+        "{only:?} is no part of a test's name"
+    );
+    let mut job = format!("kernel-tests {options} {only} 2>&1\n");
+    if only.is_empty() {
+        job += "if echo confidentiality > /sys/kernel/security/lockdown; then\n";
+        writeln!(job, "kernel-tests {options} what_lockdown_takes 2>&1")?;
+        job += "fi\n";
+    }
+    Ok(job)
 }
 
 /// Runs the same tests here.
@@ -118,7 +142,7 @@ fn at_hand(tests: &Path, only: Option<&str>, joinprobe: &Path) -> Result<Outcome
         ("JOINPROBE_BIN", joinprobe.as_os_str()),
     ]);
     words.push(tests.into());
-    words.extend(initramfs::TEST_OPTIONS.map(Into::into));
+    words.extend(TEST_OPTIONS.map(Into::into));
     words.extend(only.map(Into::into));
     let (program, rest) = words.split_first().context("no command")?;
     say("testing the running kernel");
@@ -140,6 +164,6 @@ fn at_hand(tests: &Path, only: Option<&str>, joinprobe: &Path) -> Result<Outcome
 }
 
 /// Where kernels are kept.
-fn folder() -> PathBuf {
+pub(crate) fn folder() -> PathBuf {
     env::var_os("JOINPROBE_KERNELS").map_or_else(|| target().join("kernels"), PathBuf::from)
 }
