@@ -38,6 +38,9 @@ struct Outcome {
     got: u64,
 }
 
+/// Seconds of what was used.
+type Seconds = fn(Used) -> f64;
+
 /// Measures and prints figures for the host to pick out of the console.
 ///
 /// # Errors
@@ -182,7 +185,7 @@ fn figures(
             each(&|outcome| count(outcome.got)),
         ));
     }
-    let seconds: [(&str, fn(Used) -> f64); 2] = [
+    let seconds: [(&str, Seconds); 2] = [
         ("CPU as counted", Used::seconds),
         ("programs in the kernel", |used| used.programs.seconds()),
     ];
