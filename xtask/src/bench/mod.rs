@@ -7,6 +7,7 @@ mod callback;
 mod figure;
 mod libbpf_tools;
 mod load;
+mod loopback;
 mod measured;
 mod own_cost;
 mod peers;

@@ -3,16 +3,13 @@
 use std::time::Duration;
 
 use anyhow::Result;
+use joinprobe_lab::Lab;
 use joinprobe_lab::etcd::{CLIENT_PORT, EtcdClient};
-use joinprobe_lab::{Lab, Namespace};
 
 use super::figure::{Figure, median};
-use super::load::{Responses, Server, request_response};
 use super::measured::Measured;
-use super::{Bench, alternate};
+use super::{Bench, alternate, loopback};
 
-/// Round trips on loopback, in one go.
-const ROUND_TRIPS: usize = 20_000;
 /// Puts to etcd, and as many gets, in one go.
 const CALLS: usize = 60;
 /// How often a round does that with and without, in turn: a machine's mood lasts longer than one go.
@@ -21,53 +18,9 @@ const PAIRS: u32 = 8;
 const LINK_RTT: Duration = Duration::from_millis(2);
 
 pub(super) fn measure(bench: &Bench) -> Result<Vec<Figure>> {
-    let mut figures = loopback(bench)?;
+    let mut figures = loopback::measure(bench)?;
     figures.extend(etcd(bench)?);
     Ok(figures)
-}
-
-fn loopback(bench: &Bench) -> Result<Vec<Figure>> {
-    let namespace = Namespace::create()?;
-    let echo = Server::echo(&namespace, 2379)?;
-    let load = || request_response(&namespace, echo.address, 1, ROUND_TRIPS);
-    let mut rounds = Vec::new();
-    for _ in 0..bench.rounds {
-        rounds.push(alternate(PAIRS, load, || {
-            let _watch = Measured::watch(&namespace, &bench.joinprobe, &[])?;
-            load()
-        })?);
-    }
-    echo.stop(&namespace);
-    let of = |pick: fn(&Responses) -> f64| -> (Vec<f64>, Vec<f64>, Vec<f64>) {
-        let medians = |side: fn(&(Responses, Responses)) -> &Responses| -> Vec<f64> {
-            let of_round = |pairs: &Vec<(Responses, Responses)>| {
-                let all: Vec<f64> = pairs.iter().map(|pair| pick(side(pair))).collect();
-                median(&all)
-            };
-            rounds.iter().map(of_round).collect()
-        };
-        let (without, with) = (medians(|pair| &pair.0), medians(|pair| &pair.1));
-        let ratios = with.iter().zip(&without).map(|(a, b)| a / b).collect();
-        (without, with, ratios)
-    };
-    let (without, with, ratios) = of(|responses| responses.per_second);
-    let (p99_without, p99_with, p99_ratios) = of(|responses| responses.p99_us);
-    Ok(vec![
-        Figure::new("round trips on loopback, without", "1/s", without),
-        Figure::new("round trips on loopback, with watch", "1/s", with),
-        Figure::new("round trips on loopback, with / without", "", ratios).at_least(0.98),
-        Figure::new(
-            "p99 of a round trip on loopback, without",
-            "us",
-            p99_without,
-        ),
-        Figure::new(
-            "p99 of a round trip on loopback, with watch",
-            "us",
-            p99_with,
-        ),
-        Figure::new("p99 of a round trip, with / without", "", p99_ratios),
-    ])
 }
 
 /// What calls took, in microseconds.
