@@ -118,12 +118,14 @@ impl AttachPoints {
 
 #[cfg(test)]
 mod tests {
+    use super::super::file_view::FileView;
     use super::*;
 
     #[test]
     fn ids_are_kept_and_absent_types_stay_absent() {
         let points = AttachPoints([70_000, 0, 3]);
-        let read = KernelTypes::parse(points.encoded().unwrap()).unwrap();
+        let encoded = FileView::Copied(points.encoded().unwrap());
+        let read = KernelTypes::parse(encoded).unwrap();
         assert_eq!(AttachPoints::find(&read), points);
         points.as_types().unwrap();
         assert_eq!(points.has(Point::TcpProbe), Ok(()));

@@ -3,9 +3,10 @@
 //! Rust's eBPF has no relocations that would find out at load time, so the offsets travel as settings. The format is
 //! that of include/uapi/linux/btf.h.
 
-use std::fs;
 use std::io;
 use std::path::Path;
+
+use super::file_view::FileView;
 
 const VMLINUX: &str = "/sys/kernel/btf/vmlinux";
 const MAGIC: u16 = 0xeb9f;
@@ -33,7 +34,7 @@ const DEPTH: u32 = 8;
 
 /// The types of a kernel.
 pub(super) struct KernelTypes {
-    data: Vec<u8>,
+    data: FileView,
     /// Where each type starts in `data`; the type with id n is at index n - 1.
     types: Vec<u32>,
     /// Where each structure starts, in the same order.
@@ -51,11 +52,11 @@ impl KernelTypes {
     }
 
     fn read(path: &Path) -> io::Result<Self> {
-        Self::parse(fs::read(path)?)
+        Self::parse(FileView::of(path)?)
             .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "damaged type information"))
     }
 
-    pub(super) fn parse(data: Vec<u8>) -> Option<Self> {
+    pub(super) fn parse(data: FileView) -> Option<Self> {
         let magic = u16::from_ne_bytes(data.get(..2)?.try_into().ok()?);
         if magic != MAGIC {
             return None;
@@ -243,7 +244,7 @@ mod tests {
 
     #[test]
     fn finds_members_in_anonymous_structures() {
-        let types = KernelTypes::parse(sample()).unwrap();
+        let types = KernelTypes::parse(FileView::Copied(sample())).unwrap();
         assert_eq!(types.offset("sock", "a"), Some(0));
         assert_eq!(types.offset("sock", "b"), Some(4));
         assert_eq!(types.offset("sock", "sk_err"), Some(8));
@@ -256,7 +257,7 @@ mod tests {
     fn damaged_input_is_no_offset() {
         let whole = sample();
         for length in 0..whole.len() {
-            if let Some(types) = KernelTypes::parse(whole[..length].to_vec()) {
+            if let Some(types) = KernelTypes::parse(FileView::Copied(whole[..length].to_vec())) {
                 let _ = types.offset("sock", "sk_err");
             }
         }
@@ -264,7 +265,7 @@ mod tests {
         let mut looped = whole.clone();
         let inner_type = 24 + 4 * (4 + 9 + 3 + 4);
         looped[inner_type..inner_type + 4].copy_from_slice(&4_u32.to_ne_bytes());
-        let types = KernelTypes::parse(looped).unwrap();
+        let types = KernelTypes::parse(FileView::Copied(looped)).unwrap();
         assert_eq!(types.offset("sock", "sk_err"), None);
     }
 

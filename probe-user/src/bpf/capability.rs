@@ -41,6 +41,11 @@ pub(super) const SYS_PTRACE: Capability = Capability {
     name: "CAP_SYS_PTRACE",
     bit: 19,
 };
+/// Changing a thread's root.
+pub(super) const SYS_CHROOT: Capability = Capability {
+    name: "CAP_SYS_CHROOT",
+    bit: 18,
+};
 /// All that joinprobe has a use for.
 pub(super) const ALL: [Capability; 5] = [BPF, NET_ADMIN, PERFMON, SYS_ADMIN, SYS_RESOURCE];
 

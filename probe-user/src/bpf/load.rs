@@ -4,7 +4,7 @@ use std::io;
 
 use aya::maps::MapError;
 use aya::programs::ProgramError;
-use aya::{Ebpf, EbpfError, EbpfLoader};
+use aya::{Ebpf, EbpfError};
 use probe_common::cells::STRIDE;
 use probe_common::endpoint::FIXED_SLOTS;
 
@@ -13,6 +13,7 @@ use super::config::{Grouping, ObserverConfig};
 use super::error::AttachError;
 use super::features::Features;
 use super::kernel::Kernel;
+use super::loader;
 use super::stats::RttSource;
 use super::syscall;
 
@@ -69,7 +70,7 @@ pub(super) fn load(
     let targets = config.targets();
     let addresses = u32::try_from(config.addresses.len()).unwrap_or(u32::MAX);
 
-    let mut loader = EbpfLoader::new();
+    let mut loader = loader::new();
     loader
         .override_global("NETNS_COOKIE", &features.netns, true)
         .override_global("NETNS_COOKIE_KNOWN", &netns_known, true)
