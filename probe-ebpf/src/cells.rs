@@ -25,14 +25,14 @@ fn add_to_cell(cell: u32, n: u64) {
 
 /// Counts a sample of `measure`, in microseconds.
 #[inline(always)]
-pub(crate) fn record(slot: u32, measure: Measure, value_us: u32) {
-    add_to_cell(bucket_cell(slot, measure, bucket::index_of(value_us)), 1);
+pub(crate) fn record(slot: u32, measure: Measure, value_us: u64) {
+    add_to_bucket(slot, measure, bucket::index_of(value_us), 1);
 }
 
 /// Counts one more (or, with `u64::MAX`, one less) in a bucket.
 #[inline(always)]
-pub(crate) fn add_to_bucket(slot: u32, measure: Measure, index: u32, n: u64) {
-    add_to_cell(bucket_cell(slot, measure, index), n);
+pub(crate) fn add_to_bucket(slot: u32, measure: Measure, index: u64, n: u64) {
+    add_to_cell(bucket_cell(slot, measure, index as u32), n);
 }
 
 /// Adds to a counter.
@@ -93,6 +93,6 @@ pub(crate) fn set_stat(cell: u32, value: u64) {
 
 /// The number of the running report interval.
 #[inline(always)]
-pub(crate) fn interval() -> u32 {
-    stat_cell(INTERVAL_CELL) as u32
+pub(crate) fn interval() -> u64 {
+    stat_cell(INTERVAL_CELL)
 }

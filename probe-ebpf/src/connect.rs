@@ -11,7 +11,7 @@ use probe_common::event::EventKind;
 use probe_common::stats::Stat;
 
 use crate::context::Context;
-use crate::flow::{self, CONNECTING, ESTABLISHED, Flow, OVER};
+use crate::flow::{self, CONNECTING, ESTABLISHED, Flow};
 use crate::{cells, events, failure, log, reconstruct, watch};
 
 /// The callbacks that an observed socket needs.
@@ -32,7 +32,7 @@ pub(crate) fn connecting(ctx: Context) {
     begin(flow, &watched, Side::Client);
     flow.stage = CONNECTING;
     flow.total_retrans = ctx.total_retrans();
-    flow.segments_out = ctx.data_segs_out();
+    flow.segments_out = ctx.data_segs_out() as u32;
     flow.pid = watched.process.pid;
     flow.comm = [watched.process.start, watched.process.rest];
     flow.request_callbacks(ctx);
@@ -47,11 +47,11 @@ pub(crate) fn connected(ctx: Context) {
     }
     flow.count_retransmits(ctx);
     flow.no_timestamps = u8::from(ctx.lacks_timestamps());
-    flow.stage = ESTABLISHED;
+    flow.establish();
     flow.established_ns = now();
     let connect_us = micros(flow.established_ns - flow.started_ns);
     cells::count(flow.slot, Counter::Established, 1);
-    cells::record(flow.slot, Measure::Connect, connect_us);
+    cells::record(flow.slot, Measure::Connect, u64::from(connect_us));
     // An answer to a SYN that was sent twice says nothing about either.
     if ctx.total_retrans() == 0 {
         handshake(ctx, flow);
@@ -75,7 +75,7 @@ pub(crate) fn accepted(ctx: Context) {
     // What was sent again by now were SYN-ACKs, counted from 0.
     flow.count_retransmits(ctx);
     flow.no_timestamps = u8::from(ctx.lacks_timestamps());
-    flow.stage = ESTABLISHED;
+    flow.establish();
     flow.established_ns = flow.started_ns;
     cells::count(flow.slot, Counter::Established, 1);
     if ctx.srtt_us() == 0 {
@@ -94,7 +94,7 @@ pub(crate) fn accepted(ctx: Context) {
 /// program may have overwritten.
 #[inline(always)]
 pub(crate) fn state_changed(ctx: Context) {
-    let new = ctx.arg1();
+    let new = ctx.arg1() as u32;
     reconstruct::settle(ctx, new);
     if new != BPF_TCP_CLOSE && new != BPF_TCP_ESTABLISHED {
         return;
@@ -102,6 +102,8 @@ pub(crate) fn state_changed(ctx: Context) {
     let Some(flow) = flow::find(ctx) else { return };
     if new == BPF_TCP_ESTABLISHED {
         if flow.handshake_pending != 0 {
+            // SYN-ACKs under TCP fast open are sent again without a callback.
+            flow.count_retransmits(ctx);
             flow.handshake_pending = 0;
             server_handshake(ctx, flow);
         }
@@ -133,7 +135,7 @@ pub(crate) fn state_changed(ctx: Context) {
             log::closed(flow.slot, outcome as u32);
         }
     }
-    flow.stage = OVER;
+    flow.end();
 }
 
 #[inline(always)]

@@ -40,7 +40,8 @@ macro_rules! load {
         unsafe {
             asm!(
                 concat!("{value} = *(", $type, " *)({ctx} + {offset})"),
-                value = lateout(reg) value,
+                // Not the context's register: for a load into that the kernel has to save another one in memory first.
+                value = out(reg) value,
                 ctx = in(reg) $ctx.0,
                 offset = const $offset,
                 options(nostack, readonly, preserves_flags),
@@ -51,14 +52,14 @@ macro_rules! load {
 }
 
 macro_rules! fields {
-    ($($(#[$doc:meta])* $name:ident = $field:ident $(+ $more:literal)?;)+) => {$(
+    ($type:ty: $($(#[$doc:meta])* $name:ident = $field:ident $(+ $more:literal)?;)+) => {$(
         $(#[$doc])*
         #[inline(always)]
-        pub(crate) fn $name(self) -> u32 {
+        pub(crate) fn $name(self) -> $type {
             let value = load!(self, "u32", offset_of!(bpf_sock_ops, $field) $(+ $more)?);
             // SAFETY: a load of 32 bits clears the upper half. LLVM does not know, and would clear it again.
             unsafe { core::hint::assert_unchecked(value <= u32::MAX as u64) };
-            value as u32
+            value as $type
         }
     )+};
 }
@@ -82,28 +83,19 @@ impl Context {
         !matches!(self.1, Rights::Least)
     }
 
-    fields! {
+    fields! { u32:
         /// Which callback this is (`BPF_SOCK_OPS_*`).
         op = op;
         /// Callback flags that any observer has set on the socket.
         cb_flags = bpf_sock_ops_cb_flags;
         /// TCP state before the change that a state callback announces.
         state = state;
-        /// Smoothed RTT, microseconds x 8.
-        srtt_us = srtt_us;
         /// Segments sent again in the socket's life, SYNs included.
         total_retrans = total_retrans;
-        /// Data segments sent, retransmissions included.
-        data_segs_out = data_segs_out;
         /// Sequence number of the next byte to be sent.
         snd_nxt = snd_nxt;
         /// Sequence number of the first byte that is not acknowledged.
         snd_una = snd_una;
-        /// Argument 0 of the callback. It shares its storage with `reply`: a program earlier in the chain may have
-        /// overwritten it.
-        arg0 = __bindgen_anon_1;
-        /// Argument 1 of the callback.
-        arg1 = __bindgen_anon_1 + 4;
         family = family;
         remote_ip4 = remote_ip4;
         remote_ip6_0 = remote_ip6;
@@ -112,15 +104,25 @@ impl Context {
         remote_ip6_3 = remote_ip6 + 12;
         local_port_word = local_port;
         remote_port_word = remote_port;
-        is_fullsock = is_fullsock;
+    }
+
+    // Of 32 bits too, but what is computed with them for each sample is, in 64: after each step in 32 bits LLVM would have
+    // to clear the upper half of the register.
+    fields! { u64:
+        /// Smoothed RTT, microseconds x 8.
+        srtt_us = srtt_us;
+        /// Data segments sent, retransmissions included.
+        data_segs_out = data_segs_out;
+        /// Argument 0 of the callback. It shares its storage with `reply`: a program earlier in the chain may have
+        /// overwritten it.
+        arg0 = __bindgen_anon_1;
+        /// Argument 1 of the callback.
+        arg1 = __bindgen_anon_1 + 4;
     }
 
     /// The socket; `None` for a request socket.
     #[inline(always)]
     pub(crate) fn socket(self) -> Option<*mut bpf_sock> {
-        if self.is_fullsock() == 0 {
-            return None;
-        }
         let socket =
             load!(self, "u64", offset_of!(bpf_sock_ops, __bindgen_anon_2)) as *mut bpf_sock;
         (!socket.is_null()).then_some(socket)

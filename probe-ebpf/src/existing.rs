@@ -11,7 +11,7 @@ use probe_common::stats::{
 };
 
 use crate::connect::{CALLBACKS, now};
-use crate::flow::{self, ESTABLISHED, FRESH, Flow, SOMETHING};
+use crate::flow::{self, FRESH, Flow, SOMETHING};
 use crate::kernel_memory::read;
 use crate::{cells, config, watch};
 
@@ -112,7 +112,7 @@ fn begin(flow: &mut Flow, role: u8, side: Side, slot: u32) {
     flow.role = role;
     flow.side = side as u8;
     flow.adopted = 1;
-    flow.stage = ESTABLISHED;
+    flow.establish();
     cells::stat(Stat::FlowsAdopted);
     cells::count(slot, Counter::Adopted, 1);
 }

@@ -10,6 +10,7 @@ use probe_common::cells::Counter;
 use probe_common::stats::Stat;
 
 use crate::cells;
+use crate::config;
 use crate::connect::CALLBACKS;
 use crate::context::Context;
 use crate::maps::FLOWS;
@@ -30,6 +31,9 @@ pub(crate) const NOTHING: u8 = 0;
 pub(crate) const BELOW: u8 = 1;
 /// Something may not be, and nobody knows which.
 pub(crate) const SOMETHING: u8 = 2;
+
+/// [`Flow::samples`] of an established connection that is not joinprobe's own, where samples come with their callback.
+pub(crate) const PLAIN: u8 = 1;
 
 /// The state of one observed socket. All zero means fresh. Callbacks of a socket hold its lock, so nothing here is
 /// written by two CPUs at once.
@@ -59,6 +63,16 @@ pub(crate) struct Flow {
     pub(crate) side: u8,
     /// 1 while the handshake's sample is still to come (TCP fast open).
     pub(crate) handshake_pending: u8,
+    /// [`PLAIN`], or 0: what all samples would otherwise have to find out.
+    pub(crate) samples: u8,
+    /// Whether the next acknowledgement may be of something that was sent again: [`NOTHING`] to [`SOMETHING`].
+    pub(crate) resent: u8,
+    /// 1 if no segment has a TCP timestamp.
+    pub(crate) no_timestamps: u8,
+    /// Always 0.
+    pub(crate) reserved: u8,
+    /// What was sent again lies below this sequence number, if `resent` says so.
+    pub(crate) resent_below: u32,
     /// The id (tgid) of the process that called `connect()`; 0 where unknown.
     pub(crate) pid: u32,
     /// Its name as it lies in memory; 0 where unknown.
@@ -67,14 +81,6 @@ pub(crate) struct Flow {
     pub(crate) added_flags: u32,
     /// 1 if the connection was there before the observer.
     pub(crate) adopted: u32,
-    /// What was sent again lies below this sequence number, if `resent` says so.
-    pub(crate) resent_below: u32,
-    /// Whether the next acknowledgement may be of something that was sent again: [`NOTHING`] to [`SOMETHING`].
-    pub(crate) resent: u8,
-    /// 1 if no segment has a TCP timestamp.
-    pub(crate) no_timestamps: u8,
-    /// Always 0.
-    pub(crate) reserved: u16,
 }
 
 /// The state of the callback's socket, if it is observed.
@@ -143,6 +149,22 @@ fn map() -> *mut c_void {
 }
 
 impl Flow {
+    /// The handshake is done: samples count from here on.
+    #[inline(always)]
+    pub(crate) fn establish(&mut self) {
+        self.stage = ESTABLISHED;
+        if self.own_cookie == 0 && !config::raw_ignored() {
+            self.samples = PLAIN;
+        }
+    }
+
+    /// The connection is over: no sample counts any more.
+    #[inline(always)]
+    pub(crate) fn end(&mut self) {
+        self.stage = OVER;
+        self.samples = 0;
+    }
+
     /// Asks for the callbacks; those that other observers asked for stay.
     #[inline(always)]
     pub(crate) fn request_callbacks(&mut self, ctx: Context) {
@@ -150,7 +172,7 @@ impl Flow {
         ctx.add_cb_flags(CALLBACKS);
     }
 
-    /// Counts what was sent again since the last look; before ESTABLISHED that can only be SYNs.
+    /// Counts what was sent again since the last look; before the handshake is done that can only be SYNs.
     #[inline(always)]
     pub(crate) fn count_retransmits(&mut self, ctx: Context) {
         let now = ctx.total_retrans();
@@ -161,7 +183,7 @@ impl Flow {
         self.total_retrans = now;
         self.resent_below = ctx.snd_nxt();
         self.resent = BELOW;
-        if self.stage == ESTABLISHED {
+        if self.stage == ESTABLISHED && self.handshake_pending == 0 {
             cells::count(self.slot, Counter::Retransmits, u64::from(more));
         } else {
             self.syn_retransmits = self.syn_retransmits.wrapping_add(more);
@@ -192,13 +214,14 @@ impl Flow {
 
     /// Counts the data segments sent since the last look, if there are at least `at_least` of them.
     #[inline(always)]
-    pub(crate) fn count_segments(&mut self, ctx: Context, at_least: u32) {
+    pub(crate) fn count_segments(&mut self, ctx: Context, at_least: u64) {
         let now = ctx.data_segs_out();
-        let more = now.wrapping_sub(self.segments_out);
+        let more = now.wrapping_sub(u64::from(self.segments_out));
         if more != 0 && more >= at_least {
             cold_path();
-            self.segments_out = now;
-            cells::count(self.slot, Counter::SegmentsOut, u64::from(more));
+            self.segments_out = now as u32;
+            // The kernel's number has 32 bits and starts again.
+            cells::count(self.slot, Counter::SegmentsOut, u64::from(more as u32));
         }
     }
 }

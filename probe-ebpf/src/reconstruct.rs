@@ -63,7 +63,7 @@ pub(crate) fn begin(ctx: Context, slot: u32, paced: bool, may_be_retransmission:
     if known.begun != NOTHING {
         cells::count(slot, Counter::DroppedSamples, 1);
     }
-    known.old_srtt = ctx.srtt_us();
+    known.old_srtt = ctx.srtt_us() as u32;
     known.slot = slot;
     known.may_be_retransmission = u8::from(may_be_retransmission);
     known.begun = if paced { PATH } else { SEGMENT };
@@ -105,7 +105,7 @@ fn joinprobe_rtt(ctx: BtfTracePointContext) -> i32 {
     // SAFETY: the same of a 32-bit field in `struct tcp_sock`, which begins with its `struct sock`.
     let srtt = unsafe { bpf_probe_read_kernel(socket.byte_add(srtt_offset).cast::<u32>()) };
     match srtt {
-        Ok(srtt) => finish(known, srtt),
+        Ok(srtt) => finish(known, u64::from(srtt)),
         Err(_) => known.begun = NOTHING,
     }
     0
@@ -113,20 +113,20 @@ fn joinprobe_rtt(ctx: BtfTracePointContext) -> i32 {
 
 /// Counts the sample that was begun, if one was, now that the smoothed RTT has it.
 #[inline(always)]
-fn finish(known: &mut Reconstruction, srtt: u32) {
+fn finish(known: &mut Reconstruction, srtt: u64) {
     let begun = known.begun;
     if begun == NOTHING {
         return;
     }
     known.begun = NOTHING;
-    let sample_us = rtt::difference(known.old_srtt, srtt);
+    let sample_us = rtt::difference(u64::from(known.old_srtt), srtt);
     cells::note(Stat::ReconstructedSeen);
     if sample::is_retransmission(sample_us, known.may_be_retransmission != 0) {
         sample::retransmission(known.slot);
     } else if begun == PATH {
         sample::path(known.slot, sample_us);
     } else {
-        sample::segment(known.slot, sample_us, &mut known.minimum);
+        sample::segment(known.slot, sample_us, &mut known.minimum, cells::interval());
     }
 }
 

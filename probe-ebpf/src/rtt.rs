@@ -7,66 +7,95 @@ use probe_common::own::PACED;
 use probe_common::stats::Stat;
 
 use crate::context::Context;
-use crate::flow::{self, ESTABLISHED, Flow};
+use crate::flow::{self, ESTABLISHED, Flow, PLAIN};
 use crate::maps::OWN;
 use crate::{cells, config, reconstruct, sample};
 
 /// Segments sent since the last count after which a sample counts them again.
-const SEGMENTS_BETWEEN_COUNTS: u32 = 32;
+const SEGMENTS_BETWEEN_COUNTS: u64 = 256;
 
 /// The kernel took an RTT sample: once per round trip in which data is acknowledged.
 #[inline(always)]
 pub(crate) fn sampled(ctx: Context) {
+    // Read while the socket's storage is sought: both are rarely in the nearest cache.
+    let interval = cells::interval();
     let Some(flow) = flow::find(ctx) else { return };
-    if flow.stage != ESTABLISHED {
-        cold_path();
-        return;
-    }
     let state = ctx.state();
     // The acknowledgement of a FIN is sampled too.
     if state != BPF_TCP_ESTABLISHED && state != BPF_TCP_CLOSE_WAIT {
         cold_path();
         return;
     }
-    let paced = if flow.own_cookie == 0 {
-        false
+    let new = ctx.arg1();
+    // Nearly all samples are of this kind, and theirs is the way that has to be short.
+    let (sample_us, may_be) = if flow.samples == PLAIN && new != 0 {
+        let may_be = flow.may_sample_retransmission(ctx);
+        (raw(ctx, new), may_be)
     } else {
         cold_path();
-        is_paced(flow.own_cookie)
-    };
-    let may_be = flow.may_sample_retransmission(ctx);
-    let (sample_us, source, of_retransmission) = if let Some(sample_us) = raw(ctx) {
-        let of_retransmission = sample::is_retransmission(sample_us, may_be);
-        (sample_us, Stat::RawSeen, of_retransmission)
-    } else if ctx.may_read_kernel() && reconstruct::is_on() {
-        cold_path();
-        if !paced {
-            count_segments(ctx, flow);
+        match otherwise(ctx, flow, new, interval) {
+            Some(sample) => sample,
+            None => return,
         }
-        reconstruct::begin(ctx, flow.slot, paced, may_be);
-        return;
-    } else if let Some(sample_us) = smoothed(ctx) {
-        // What an estimate was made of does not show.
-        (sample_us, Stat::SmoothedSeen, false)
-    } else {
-        return;
     };
-    if of_retransmission {
+    if sample::is_retransmission(sample_us, may_be) {
         cold_path();
-        cells::note(source);
+        note_raw(new);
         sample::retransmission(flow.slot);
-    } else if paced {
-        cold_path();
-        cells::note(source);
-        sample::path(flow.slot, sample_us);
-    } else if sample::segment(flow.slot, sample_us, &mut flow.minimum) {
+        return;
+    }
+    if u64::from(flow.minimum.interval) == interval {
+        flow.count_segments(ctx, SEGMENTS_BETWEEN_COUNTS);
+    } else {
         // Where samples come from does not change: a look per interval is enough.
         cold_path();
-        cells::note(source);
+        note_raw(new);
         flow.count_segments(ctx, 1);
-    } else {
-        flow.count_segments(ctx, SEGMENTS_BETWEEN_COUNTS);
     }
+    sample::segment(flow.slot, sample_us, &mut flow.minimum, interval);
+}
+
+/// Notes that samples come with their callback, if they do.
+#[inline(always)]
+fn note_raw(new: u64) {
+    if new != 0 && !config::raw_ignored() {
+        cells::note(Stat::RawSeen);
+    }
+}
+
+/// Counts what else there is: samples of joinprobe's own connections, samples that are completed later, and whatever
+/// comes before and after the connection is established. A sample that is left is to be counted as any other; with it comes
+/// whether it may be one of a retransmission.
+#[inline(always)]
+fn otherwise(ctx: Context, flow: &mut Flow, new: u64, interval: u64) -> Option<(u64, bool)> {
+    if flow.stage != ESTABLISHED {
+        return None;
+    }
+    let paced = flow.own_cookie != 0 && is_paced(flow.own_cookie);
+    let may_be = flow.may_sample_retransmission(ctx);
+    let (sample_us, may_be) = if new != 0 && !config::raw_ignored() {
+        (raw(ctx, new), may_be)
+    } else if ctx.may_read_kernel() && reconstruct::is_on() {
+        if !paced {
+            count_segments(ctx, flow, interval);
+        }
+        reconstruct::begin(ctx, flow.slot, paced, may_be);
+        return None;
+    } else {
+        cells::note(Stat::SmoothedSeen);
+        // What an estimate was made of does not show.
+        (smoothed(ctx)?, false)
+    };
+    if !paced {
+        return Some((sample_us, may_be));
+    }
+    note_raw(new);
+    if sample::is_retransmission(sample_us, may_be) {
+        sample::retransmission(flow.slot);
+    } else {
+        sample::path(flow.slot, sample_us);
+    }
+    None
 }
 
 /// The sample as it comes with the callback, in microseconds.
@@ -75,24 +104,19 @@ pub(crate) fn sampled(ctx: Context) {
 /// (`tcp_rtt_estimator` in `net/ipv4/tcp_input.c`). Argument 0 shares its storage with `reply`, so the sample is computed
 /// from the other two.
 #[inline(always)]
-fn raw(ctx: Context) -> Option<u32> {
-    let new = ctx.arg1();
-    if new == 0 || config::raw_ignored() {
-        cold_path();
-        return None;
-    }
+fn raw(ctx: Context, new: u64) -> u64 {
     let sample_us = difference(ctx.srtt_us(), new);
     if ctx.arg0() != sample_us {
         cold_path();
         cells::stat(Stat::RawDisagreements);
     }
-    Some(sample_us)
+    sample_us
 }
 
 /// The sample that took the smoothed RTT from `old` to `new`: the estimator adds an eighth of `sample - old`. Both are
 /// microseconds x 8, and 0 before the first sample.
 #[inline(always)]
-pub(crate) fn difference(old: u32, new: u32) -> u32 {
+pub(crate) fn difference(old: u64, new: u64) -> u64 {
     if old == 0 {
         new >> 3
     } else {
@@ -102,19 +126,18 @@ pub(crate) fn difference(old: u32, new: u32) -> u32 {
 
 /// The smoothed RTT before the sample, in the sample's place.
 #[inline(always)]
-fn smoothed(ctx: Context) -> Option<u32> {
+fn smoothed(ctx: Context) -> Option<u64> {
     let old = ctx.srtt_us();
     (old != 0).then_some(old >> 3)
 }
 
 /// Counts what was sent, without the sample at hand: each interval's first time, and now and then.
 #[inline(always)]
-fn count_segments(ctx: Context, flow: &mut Flow) {
-    let interval = cells::interval();
-    if flow.minimum.interval == interval {
+fn count_segments(ctx: Context, flow: &mut Flow, interval: u64) {
+    if u64::from(flow.minimum.interval) == interval {
         flow.count_segments(ctx, SEGMENTS_BETWEEN_COUNTS);
     } else {
-        flow.minimum.interval = interval;
+        flow.minimum.interval = interval as u32;
         flow.count_segments(ctx, 1);
     }
 }

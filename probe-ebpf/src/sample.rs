@@ -19,7 +19,7 @@ pub(crate) struct Minimum {
 /// Whether a sample is taken for an acknowledged retransmission's. With TCP timestamps the kernel samples those too, and
 /// the timestamp counts milliseconds (`tcp_ack_update_rtt` in net/ipv4/tcp_input.c).
 #[inline(always)]
-pub(crate) fn is_retransmission(sample_us: u32, may_be: bool) -> bool {
+pub(crate) fn is_retransmission(sample_us: u64, may_be: bool) -> bool {
     may_be && sample_us.is_multiple_of(1000)
 }
 
@@ -31,32 +31,30 @@ pub(crate) fn retransmission(slot: u32) {
 
 /// Counts a sample of a paced segment.
 #[inline(always)]
-pub(crate) fn path(slot: u32, sample_us: u32) {
+pub(crate) fn path(slot: u32, sample_us: u64) {
     cells::record(slot, Measure::Path, sample_us);
     // The value first: who sees the count rise may read it.
-    cells::set(slot, Counter::LastPathUs, u64::from(sample_us));
+    cells::set(slot, Counter::LastPathUs, sample_us);
     cells::count(slot, Counter::PathSamples, 1);
 }
 
-/// Counts a sample of any other segment; `true` if it is the connection's first of this interval.
+/// Counts a sample of any other segment in the running interval.
 #[inline(always)]
-pub(crate) fn segment(slot: u32, sample_us: u32, minimum: &mut Minimum) -> bool {
+pub(crate) fn segment(slot: u32, sample_us: u64, minimum: &mut Minimum, interval: u64) {
     let index = bucket::index_of(sample_us);
-    cells::add_to_bucket(slot, Measure::Segment, index, 1);
-    let interval = cells::interval();
-    if minimum.interval != interval {
+    if u64::from(minimum.interval) != interval {
         cold_path();
-        minimum.interval = interval;
-        minimum.bucket = index;
+        minimum.interval = interval as u32;
+        minimum.bucket = index as u32;
         cells::add_to_bucket(slot, Measure::SegmentMin, index, 1);
-        return true;
-    }
-    if index < minimum.bucket {
+    } else if index < u64::from(minimum.bucket) {
         cold_path();
         // Moved, so that the histogram's growth over an interval is one minimum per connection.
-        cells::add_to_bucket(slot, Measure::SegmentMin, minimum.bucket, u64::MAX);
+        let moved = u64::from(minimum.bucket);
+        cells::add_to_bucket(slot, Measure::SegmentMin, moved, u64::MAX);
         cells::add_to_bucket(slot, Measure::SegmentMin, index, 1);
-        minimum.bucket = index;
+        minimum.bucket = index as u32;
     }
-    false
+    // Last, because nothing is read past a locked addition until it is done.
+    cells::add_to_bucket(slot, Measure::Segment, index, 1);
 }

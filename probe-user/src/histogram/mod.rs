@@ -111,7 +111,7 @@ mod tests {
     #[test]
     fn counts_land_where_the_kernel_put_them() {
         let mut counts = vec![0; bucket::BUCKETS as usize];
-        counts[bucket::index_of(10_100) as usize] = 3;
+        counts[usize::try_from(bucket::index_of(10_100)).unwrap()] = 3;
         let histogram = from_buckets(&counts);
         assert_eq!(histogram.len(), 3);
         assert!(histogram.equivalent(histogram.value_at_quantile(0.5), 10_100));

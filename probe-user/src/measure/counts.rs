@@ -151,7 +151,8 @@ mod tests {
     fn counts(path_us: &[u32], opened: u64) -> SlotCounts {
         let mut cells = vec![0; STRIDE as usize];
         for &value in path_us {
-            cells[bucket_cell(0, Measure::Path, index_of(value)) as usize] += 1;
+            let index = u32::try_from(index_of(u64::from(value))).unwrap();
+            cells[bucket_cell(0, Measure::Path, index) as usize] += 1;
         }
         cells[counter_cell(0, Counter::Opened) as usize] = opened;
         SlotCounts::new(cells)

@@ -13,7 +13,9 @@ use crate::workspace::{self, finish, output_of};
 
 /// Little-endian eBPF: every host that Kubernetes runs on but s390x.
 const TARGET: &str = "bpfel-unknown-none";
-/// Compiler flags that decide what the object is. Debug information is what the linker makes BTF from.
+/// Compiler flags that decide what the object is. Debug information is what the linker makes BTF from. Not among them is
+/// `-Ctarget-cpu=v3`, with which half of a stack slot may be written where a pointer lay: without `CAP_PERFMON`, 5.10 and
+/// 6.1 refuse that.
 pub(super) const FLAGS: [&str; 2] = ["-Cdebuginfo=2", "-Clink-arg=--btf"];
 
 /// Compiles probe-ebpf and returns the linked object.
