@@ -12,7 +12,7 @@ use crate::maps::OWN;
 use crate::{cells, config, reconstruct, sample};
 
 /// Segments sent since the last count after which a sample counts them again.
-const SEGMENTS_BETWEEN_COUNTS: u64 = 256;
+const SEGMENTS_BETWEEN_COUNTS: u64 = 32;
 
 /// The kernel took an RTT sample: once per round trip in which data is acknowledged.
 #[inline(always)]

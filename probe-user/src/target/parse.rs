@@ -35,10 +35,9 @@ pub fn parse(role: Role, input: &str) -> Result<TargetSpec, ParseError> {
         return Err(refuse("it is a URL", None));
     }
     if input.parse::<Ipv6Addr>().is_ok() {
-        let example = format!("[{input}]:{}", role.default_port());
         return Err(refuse(
             "an IPv6 address needs brackets and a port",
-            Some(example),
+            Some(bracketed(role, input)),
         ));
     }
     let (host, port) = match input.strip_prefix('[') {
@@ -94,6 +93,20 @@ pub fn parse(role: Role, input: &str) -> Result<TargetSpec, ParseError> {
     }
 }
 
+/// An IPv6 address as it should have been written: its last group may have been meant as the port.
+fn bracketed(role: Role, input: &str) -> String {
+    let whole = format!("[{input}]:{}", role.default_port());
+    let meant = input.rsplit_once(':').filter(|(address, port)| {
+        address.parse::<Ipv6Addr>().is_ok() && port.parse::<u16>().is_ok_and(|port| port > 0)
+    });
+    match meant {
+        Some((address, port)) => {
+            format!("[{address}]:{port}, or {whole} if {port} is part of the address")
+        }
+        None => whole,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -116,6 +129,16 @@ mod tests {
             spec("[fe80::1%eth0]:2379"),
             Ok(("fe80::1%eth0".into(), 2379))
         );
+    }
+
+    #[test]
+    fn a_port_without_brackets_is_seen() {
+        let refused = |input| spec(input).unwrap_err();
+        assert!(refused("2001:db8::1:2379").ends_with(
+            "write it as [2001:db8::1]:2379, or [2001:db8::1:2379]:2379 if 2379 is part of the address"
+        ));
+        assert!(refused("fd00::a").ends_with("write it as [fd00::a]:2379"));
+        assert!(refused("1:2:3:4:5:6:7:8").ends_with("write it as [1:2:3:4:5:6:7:8]:2379"));
     }
 
     #[test]

@@ -205,12 +205,17 @@ fn finding(made: &Recommendation, timing: &Timing) -> Finding {
         text::ms(micros(made.election))
     );
     let rtt = format!(
-        "a median RTT of {} to {} (n={}, at most {})",
+        "a median RTT of {} to {} (n={}, {})",
         text::ms(made.median_us),
         made.target,
         made.n,
-        made.upper_us.map_or_else(|| "unknown".to_owned(), text::ms)
+        made.upper_us.map_or_else(
+            || "too few samples to bound it".to_owned(),
+            |upper| format!("at most {}", text::ms(upper))
+        )
     );
+    // Members are not to be restarted for what they have.
+    let longer = made.heartbeat > timing.heartbeat || made.election > timing.election;
     let (state, text, hint) = match (made.heartbeat_fits, made.election_fits) {
         (Fit::Fits, Fit::Fits) => (
             FindingState::Pass,
@@ -225,15 +230,14 @@ fn finding(made: &Recommendation, timing: &Timing) -> Finding {
                 } else {
                     FindingState::NotDecided
                 },
-                format!(
-                    "{today} {} {rtt}; {recommended}",
-                    if short {
-                        "are too short for"
-                    } else {
-                        "may be too short for"
-                    }
-                ),
-                if made.possible {
+                if short {
+                    format!("{today} are too short for {rtt}; {recommended}")
+                } else {
+                    format!("whether {today} fit {rtt} is not decided; {recommended}")
+                },
+                if !longer {
+                    String::new()
+                } else if made.possible {
                     format!("Set {advice} on every member, one member at a time, before the join.")
                 } else {
                     format!(
