@@ -65,7 +65,7 @@ pub(super) struct Outlet {
 }
 
 /// Starts a thread that copies `from` to `to` until either ends. When the reader of `to` goes, `from` is closed, so that
-/// the command learns of it as it would have without us.
+/// the command learns of it as it would have without us. What cannot be written for other reasons is lost, and said.
 pub(super) fn start(
     from: Arc<File>,
     to: Outlet,
@@ -81,6 +81,7 @@ pub(super) fn start(
         privilege::drop_all();
         let mut scanner = Scanner::default();
         let mut chunk = vec![0; CHUNK];
+        let mut lost = false;
         loop {
             let length = match (&*from).read(&mut chunk) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
@@ -106,9 +107,26 @@ pub(super) fn start(
                 traffic.0.mid_line.store(mid_line, Ordering::Relaxed);
             }
             traffic.0.writing.fetch_sub(1, Ordering::Relaxed);
-            if let Err(error) = written {
-                log::info!("the command's output cannot be passed on: {error}");
-                return;
+            match written {
+                Ok(()) => {}
+                Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
+                    log::info!("the command's output cannot be passed on: {error}");
+                    return;
+                }
+                // A full disk, as a rule: no reason to end a join in the middle.
+                Err(error) => {
+                    if !std::mem::replace(&mut lost, true) {
+                        log::warn!(
+                            "some of the command's output is lost, because it cannot be written to {}: {error}; the command \
+                             goes on, so make room or send its output elsewhere",
+                            if is_stderr {
+                                "standard error"
+                            } else {
+                                "standard output"
+                            }
+                        );
+                    }
+                }
             }
         }
     };

@@ -177,6 +177,28 @@ fn a_reader_that_goes_ends_the_command_as_it_would_without() -> Result<()> {
 }
 
 #[test]
+fn a_full_disk_loses_output_and_does_not_end_the_command() -> Result<()> {
+    let Some(_turn) = take_turn(&["joinprobe", "bash"])? else {
+        return Ok(());
+    };
+    let lab = lab()?;
+    // More than a pipe holds: who is not read from would never get to its end.
+    let script = format!(
+        "{} run --allow-inconclusive -- bash -c 'seq 1 100000; exit 4' > /dev/full; echo $?",
+        binary()?.display()
+    );
+    let mut command = Command::new("bash");
+    piped(command.args(["-c", &script]));
+    let finished = Running::spawn(&lab.joiner.namespace, &mut command)?.wait()?;
+    assert_eq!(finished.stdout, "4\n", "{finished:?}");
+    let said = finished
+        .stderr
+        .matches("some of the command's output is lost");
+    assert_eq!(said.count(), 1, "{finished:?}");
+    Ok(())
+}
+
+#[test]
 fn a_killed_joinprobe_leaves_the_command_running() -> Result<()> {
     let Some(_turn) = take_turn(&["joinprobe", "bash"])? else {
         return Ok(());
