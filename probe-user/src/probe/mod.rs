@@ -1,7 +1,7 @@
 //! Our own connection: one per target, paced, measured by the kernel like any other.
 
 mod alert;
-mod apiserver;
+pub(crate) mod apiserver;
 mod connect;
 mod context;
 mod etcd;

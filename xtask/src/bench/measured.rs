@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStderr, Command, Stdio};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -45,6 +45,26 @@ impl Used {
 }
 
 impl Measured {
+    /// Starts a program in a namespace; nobody reads its stderr yet.
+    fn spawn(namespace: &Namespace, program: &Path, args: &[&str]) -> Result<(Self, ChildStderr)> {
+        let mut command = Command::new(program);
+        command
+            .args(args)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        let mut process = namespace.spawn(&mut command)?;
+        let stdout = process.stdout.take().context("no stdout")?;
+        let stderr = process.stderr.take().context("no stderr")?;
+        let measured = Self {
+            process,
+            stdout: Some(thread::spawn(move || read_all(stdout))),
+            stderr: None,
+            ready_after: Duration::ZERO,
+        };
+        Ok((measured, stderr))
+    }
+
     /// Starts a program in a namespace and waits until a line of its stderr (`ready`) says that it works.
     pub(super) fn start(
         namespace: &Namespace,
@@ -52,22 +72,8 @@ impl Measured {
         args: &[&str],
         ready: &str,
     ) -> Result<Self> {
-        let mut command = Command::new(program);
-        command
-            .args(args)
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
         let start = Instant::now();
-        let mut process = namespace.spawn(&mut command)?;
-        let stdout = process.stdout.take().context("no stdout")?;
-        let stderr = process.stderr.take().context("no stderr")?;
-        let mut measured = Self {
-            process,
-            stdout: Some(thread::spawn(move || read_all(stdout))),
-            stderr: None,
-            ready_after: Duration::ZERO,
-        };
+        let (mut measured, stderr) = Self::spawn(namespace, program, args)?;
         let mut stderr = BufReader::new(stderr);
         let mut said = String::new();
         loop {
@@ -90,22 +96,9 @@ impl Measured {
         program: &Path,
         args: &[&str],
     ) -> Result<Self> {
-        let mut command = Command::new(program);
-        command
-            .args(args)
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
         let start = Instant::now();
-        let mut process = namespace.spawn(&mut command)?;
-        let stdout = process.stdout.take().context("no stdout")?;
-        let stderr = process.stderr.take().context("no stderr")?;
-        let mut measured = Self {
-            process,
-            stdout: Some(thread::spawn(move || read_all(stdout))),
-            stderr: Some(thread::spawn(move || read_all(stderr))),
-            ready_after: Duration::ZERO,
-        };
+        let (mut measured, stderr) = Self::spawn(namespace, program, args)?;
+        measured.stderr = Some(thread::spawn(move || read_all(stderr)));
         let mut loaded = 0;
         loop {
             // Those that are loaded and not linked yet come within milliseconds.

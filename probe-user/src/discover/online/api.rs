@@ -14,7 +14,7 @@ use zeroize::Zeroizing;
 
 use super::connection::dial;
 use crate::discover::secret::Secret;
-use crate::probe::WireStream;
+use crate::probe::{WireStream, apiserver};
 use crate::target::TargetSpec;
 use crate::tls::{ClientTls, Session};
 
@@ -113,15 +113,7 @@ async fn exchange(
     stream: TlsStream<WireStream>,
     request: Request<Empty<Bytes>>,
 ) -> Result<(u16, Bytes), String> {
-    let explain = |error: hyper::Error| {
-        if error.is_incomplete_message() || error.is_closed() {
-            "it closed the connection".to_owned()
-        } else if error.is_parse() {
-            "what it sent is not HTTP".to_owned()
-        } else {
-            error.to_string()
-        }
-    };
+    let explain = |error: hyper::Error| apiserver::explain(&error);
     let (mut sender, connection) = http1::handshake(TokioIo::new(stream))
         .await
         .map_err(explain)?;

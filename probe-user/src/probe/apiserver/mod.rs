@@ -127,7 +127,8 @@ async fn beginning(mut body: Incoming) -> Vec<u8> {
     read
 }
 
-fn explain(error: &hyper::Error) -> String {
+/// Why a server gave no HTTP answer.
+pub(crate) fn explain(error: &hyper::Error) -> String {
     if error.is_incomplete_message() || error.is_closed() {
         "it closed the connection".to_owned()
     } else if error.is_parse() {
