@@ -54,10 +54,9 @@ pub fn run() -> ExitCode {
 
 /// What clap has to say: help and version come this way too, with code 0.
 fn refuse(error: &clap::Error, format: OutputFormat) -> Exit {
-    // A closed pipe is no reason to complain.
-    let _ = error.print();
+    let printed = error.print();
     if !error.use_stderr() {
-        return Exit::Pass;
+        return ending(printed, Exit::Pass, format);
     }
     // Usage and advice come in paragraphs of their own.
     let message = error.render().to_string();

@@ -88,7 +88,7 @@ pub enum ConfigError {
     },
     /// An output that cannot be.
     #[error(transparent)]
-    Textfile(#[from] crate::output::BadPath),
+    Output(#[from] crate::output::BadPath),
     /// Nothing to probe.
     #[error(
         "no targets: name what this node must reach, for example \

@@ -12,7 +12,7 @@ use crate::bpf::{Grouping, ObserverConfig, Scope};
 use crate::cli::{GroupBy, ObserveArgs, OutputFormat, WatchArgs};
 use crate::discover::Root;
 use crate::exit::Contract;
-use crate::output::Textfile;
+use crate::output::{Textfile, check_folder};
 use crate::probe::Resolver;
 use crate::target::{Role, RoleName as _, parse};
 use crate::verdict::Join;
@@ -93,6 +93,10 @@ impl ObserveConfig {
     ) -> Result<Self, ConfigError> {
         if let Some(path) = &args.textfile {
             Textfile::new(path)?;
+            check_folder("--textfile", path)?;
+        }
+        if let Some(path) = &args.hlog {
+            check_folder("--hlog", path)?;
         }
         let observer = ObserverConfig {
             ports: ports(&args)?,

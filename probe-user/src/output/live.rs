@@ -8,7 +8,7 @@ use super::{
     DistributionReport, ExportError, Exporter, IntervalReport, Render as _, Report, Table,
     TargetReport,
 };
-use crate::verdict::FindingState;
+use crate::verdict::{FindingState, text};
 
 /// The terminal that tables are redrawn on.
 pub struct Screen {
@@ -189,7 +189,7 @@ fn line(target: &TargetReport, process: &str) -> String {
         measured.syn_retransmits + measured.retransmits,
         median(&measured.handshake),
         median(&measured.segment),
-        p99.map_or("-".to_owned(), |quantiles| milliseconds(quantiles.p99_us)),
+        p99.map_or("-".to_owned(), |quantiles| text::ms(quantiles.p99_us)),
         target.verdict,
         missing(target)
     )
@@ -214,16 +214,8 @@ fn median(distribution: &DistributionReport) -> String {
     distribution
         .quantiles()
         .map_or("-".to_owned(), |quantiles| {
-            format!(
-                "{} ({})",
-                milliseconds(quantiles.p50_us),
-                distribution.count()
-            )
+            format!("{} ({})", text::ms(quantiles.p50_us), distribution.count())
         })
-}
-
-fn milliseconds(micros: u64) -> String {
-    format!("{}.{} ms", micros / 1000, micros % 1000 / 100)
 }
 
 #[cfg(test)]

@@ -13,6 +13,7 @@ mod live;
 mod model;
 mod nagios;
 mod npd;
+mod path;
 mod perfdata;
 mod phase;
 #[cfg(test)]
@@ -47,8 +48,9 @@ pub use live::{LiveTable, Screen};
 pub use model::{Kind, ObserverReport, Report, Schema};
 pub use nagios::Nagios;
 pub use npd::{NPD_MESSAGE, Npd};
+pub use path::{BadPath, check_folder};
 pub use phase::PhaseReport;
-pub use prometheus::{BadPath, Listen, Textfile};
+pub use prometheus::{Listen, Textfile};
 pub use recommendation::{RecommendationReport, TimingReport};
 pub use sampled::SampledReport;
 pub(crate) use sampled::{SAMPLED_MINIMUM, SAMPLED_SMOOTHED};

@@ -1,6 +1,6 @@
 //! `HOST:PORT` as users write it.
 
-use std::net::Ipv6Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 
 use super::{Role, RoleName, TargetSpec};
 
@@ -33,6 +33,10 @@ pub fn parse(role: Role, input: &str) -> Result<TargetSpec, ParseError> {
     }
     if input.contains("://") {
         return Err(refuse("it is a URL", None));
+    }
+    if let Some((first, _)) = input.split_once(',') {
+        let example = format!("{first}, and each of the others with a flag of its own");
+        return Err(refuse("it is a list", Some(example)));
     }
     if input.parse::<Ipv6Addr>().is_ok() {
         return Err(refuse(
@@ -74,11 +78,8 @@ pub fn parse(role: Role, input: &str) -> Result<TargetSpec, ParseError> {
             None,
         ));
     }
-    if host
-        .chars()
-        .any(|c| c.is_whitespace() || c.is_control() || "/@,;?#".contains(c))
-    {
-        return Err(refuse("a host cannot hold that character", None));
+    if !input.starts_with('[') {
+        check_name(host).map_err(|reason| refuse(reason, None))?;
     }
     match port.parse::<u16>() {
         // `parse` would also take a leading plus sign.
@@ -91,6 +92,25 @@ pub fn parse(role: Role, input: &str) -> Result<TargetSpec, ParseError> {
         }
         _ => Err(refuse("the port is not a number from 1 to 65535", None)),
     }
+}
+
+/// What a name server would only answer with "no such name": RFC 1123, section 2.1, and underscores, which some use.
+fn check_name(host: &str) -> Result<(), &'static str> {
+    if !host.is_ascii() {
+        return Err(
+            "a host name has no letters beyond a to z; an international one has a form that begins with xn--",
+        );
+    }
+    let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"-._".contains(&byte);
+    if !host.bytes().all(allowed) {
+        return Err("a host cannot hold that character");
+    }
+    let last = host.trim_end_matches('.').rsplit('.').next();
+    let is_number = last.is_some_and(|label| label.bytes().all(|byte| byte.is_ascii_digit()));
+    if is_number && host.parse::<Ipv4Addr>().is_err() {
+        return Err("a host that ends in a number is an IPv4 address, and this is none");
+    }
+    Ok(())
 }
 
 /// An IPv6 address as it should have been written: its last group may have been meant as the port.
@@ -123,6 +143,7 @@ mod tests {
             spec("etcd-1.example:2379"),
             Ok(("etcd-1.example".into(), 2379))
         );
+        assert_eq!(spec("etcd_1.example.:1"), Ok(("etcd_1.example.".into(), 1)));
         assert_eq!(spec("10.1.0.2:1"), Ok(("10.1.0.2".into(), 1)));
         assert_eq!(spec("[fd00::2]:65535"), Ok(("fd00::2".into(), 65_535)));
         assert_eq!(
@@ -159,6 +180,11 @@ mod tests {
             ("https://10.1.0.2:2379", "URL", "HOST:PORT"),
             (":2379", "host is missing", "HOST:PORT"),
             ("a b:2379", "character", "HOST:PORT"),
+            ("*:2379", "character", "HOST:PORT"),
+            ("étcd:2379", "xn--", "HOST:PORT"),
+            ("10.0.0.256:2379", "IPv4 address", "HOST:PORT"),
+            ("10.0.1:2379", "IPv4 address", "HOST:PORT"),
+            ("a:1,b:2", "a list", "a:1, and each of the others"),
             ("host:0", "1 to 65535", "HOST:PORT"),
             ("host:70000", "1 to 65535", "HOST:PORT"),
             ("host:+1", "1 to 65535", "HOST:PORT"),

@@ -134,11 +134,13 @@ fn reason(error: &clap::Error) -> String {
     if let Some(source) = error.source() {
         return source.to_string();
     }
-    if let Some(ContextValue::Strings(valid)) = error.get(ContextKind::ValidValue) {
-        return format!("it is none of {}", valid.join(", "));
-    }
-    match error.get(ContextKind::InvalidValue) {
+    let mut reason = match error.get(ContextKind::InvalidValue) {
         Some(ContextValue::String(value)) => format!("`{value}` is not a value it takes"),
         _ => "it is not a value the flag takes".to_owned(),
+    };
+    if let Some(ContextValue::Strings(valid)) = error.get(ContextKind::ValidValue) {
+        reason.push_str("; write ");
+        reason.push_str(&valid.join(" or "));
     }
+    reason
 }

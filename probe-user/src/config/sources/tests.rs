@@ -146,7 +146,7 @@ fn refusals_name_where_the_value_came_from() {
         (
             &[("JOINPROBE_COLOR", "red")],
             None,
-            &["JOINPROBE_COLOR", "none of auto"],
+            &["JOINPROBE_COLOR", "write auto or always"],
         ),
         (
             &[("JOINPROBE_VERBOSE", "x")],

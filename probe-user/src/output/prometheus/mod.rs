@@ -12,4 +12,4 @@ mod tests;
 mod textfile;
 
 pub use listen::Listen;
-pub use textfile::{BadPath, Textfile};
+pub use textfile::Textfile;

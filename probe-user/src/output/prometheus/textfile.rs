@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::format::Format;
 use super::snapshot::Snapshot;
-use crate::output::{ExportError, Exporter, IntervalReport, Report};
+use crate::output::{BadPath, ExportError, Exporter, IntervalReport, Report};
 
 /// node_exporter often runs as another user.
 const MODE: u32 = 0o644;
@@ -19,16 +19,6 @@ pub struct Textfile {
     path: PathBuf,
     temporary: PathBuf,
     last: Snapshot,
-}
-
-/// The path cannot serve: one sentence with the reason and the remedy.
-#[derive(Debug, thiserror::Error)]
-#[error(
-    "--textfile {path}: node_exporter reads only files whose names end in .prom; write it as {better}"
-)]
-pub struct BadPath {
-    path: String,
-    better: String,
 }
 
 impl Textfile {
@@ -53,7 +43,7 @@ impl Textfile {
                     last: Snapshot::default(),
                 })
             }
-            _ => Err(BadPath {
+            _ => Err(BadPath::Name {
                 path: path.display().to_string(),
                 better: path.with_extension("prom").display().to_string(),
             }),
