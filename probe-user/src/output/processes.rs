@@ -46,7 +46,7 @@ fn the_table_tells_each_below_its_target() {
     assert_eq!(text.matches("is within 50 ms").count(), 2, "{text}");
     for (name, times) in [("not known", 1), ("etcd", 2), (ODD, 1)] {
         let line = format!(
-            "-- process {name}: 6 connections, 1 failed, handshake p50 10.1 ms (n=6), segment p50 10.5"
+            "-- process {name}: 6 connections, 1 failed, handshake p50 10.2 ms (n=6), segment p50 10.6"
         );
         assert_eq!(text.matches(&line).count(), times, "{name}: {text}");
     }

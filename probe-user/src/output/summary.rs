@@ -1,6 +1,7 @@
 //! A measurement in a few words.
 
 use super::{DistributionReport, MeasuredReport};
+use crate::verdict::text;
 
 /// Connections, those that failed, and the median handshake where there is one.
 pub(super) fn connections(measured: &MeasuredReport) -> String {
@@ -12,8 +13,8 @@ pub(super) fn connections(measured: &MeasuredReport) -> String {
         .map(|(_, count)| count)
         .sum();
     format!(
-        "{} connections, {failed} failed{}",
-        measured.connections.established,
+        "{}, {failed} failed{}",
+        text::count(measured.connections.established, "connection"),
         median("handshake", &measured.handshake)
     )
 }
@@ -32,9 +33,9 @@ fn median(measure: &str, distribution: &DistributionReport) -> String {
     distribution
         .quantiles()
         .map_or_else(String::new, |quantiles| {
-            let (whole, tenths) = (quantiles.p50_us / 1000, quantiles.p50_us % 1000 / 100);
             format!(
-                ", {measure} p50 {whole}.{tenths} ms (n={})",
+                ", {measure} p50 {} (n={})",
+                text::ms(quantiles.p50_us),
                 distribution.count()
             )
         })

@@ -68,7 +68,7 @@ pub(crate) fn run_as_guest(args: &GuestArgs) -> Result<ExitCode> {
 
 fn round_trips(namespace: &Namespace, rounds: u32) -> Result<Vec<Figure>> {
     let echo = Server::echo(namespace, PORT)?;
-    let load = || request_response(namespace, echo.address, 1, ROUND_TRIPS).map(drop);
+    let load = || request_response(namespace, echo.address, 1, ROUND_TRIPS);
     let ours = || {
         watch(namespace, &load, |verdict| {
             let sides = ["client", "server"];
