@@ -119,7 +119,7 @@ pub(crate) fn state_changed(ctx: Context) {
         }
     } else if flow.stage == ESTABLISHED {
         flow.count_retransmits(ctx);
-        flow.count_segments(ctx, 1);
+        flow.count_segments(ctx);
         let outcome = failure::of_connection(ctx);
         cells::count(flow.slot, Counter::Closed, 1);
         if matches!(outcome, Counter::Reset) {

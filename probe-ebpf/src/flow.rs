@@ -35,6 +35,9 @@ pub(crate) const SOMETHING: u8 = 2;
 /// [`Flow::samples`] of an established connection that is not joinprobe's own, where samples come with their callback.
 pub(crate) const PLAIN: u8 = 1;
 
+/// How many segments of a connection may wait to be counted.
+const SEGMENTS_UNCOUNTED: u64 = 32;
+
 /// The state of one observed socket. All zero means fresh. Callbacks of a socket hold its lock, so nothing here is
 /// written by two CPUs at once.
 #[repr(C)]
@@ -212,9 +215,27 @@ impl Flow {
         self.no_timestamps == 0
     }
 
-    /// Counts the data segments sent since the last look, if there are at least `at_least` of them.
+    /// Counts the data segments sent since the last look.
     #[inline(always)]
-    pub(crate) fn count_segments(&mut self, ctx: Context, at_least: u64) {
+    pub(crate) fn count_segments(&mut self, ctx: Context) {
+        self.count_segments_from(ctx, 1);
+    }
+
+    /// The same once there are enough of them that what is not counted yet stays below an eighth and below
+    /// [`SEGMENTS_UNCOUNTED`]: a locked addition costs more than all else that is done for a sample.
+    #[inline(always)]
+    pub(crate) fn count_many_segments(&mut self, ctx: Context) {
+        let eighth = u64::from(self.segments_out >> 3);
+        let enough = if eighth < SEGMENTS_UNCOUNTED {
+            eighth
+        } else {
+            SEGMENTS_UNCOUNTED
+        };
+        self.count_segments_from(ctx, enough);
+    }
+
+    #[inline(always)]
+    fn count_segments_from(&mut self, ctx: Context, at_least: u64) {
         let now = ctx.data_segs_out();
         let more = now.wrapping_sub(u64::from(self.segments_out));
         if more != 0 && more >= at_least {

@@ -11,9 +11,6 @@ use crate::flow::{self, ESTABLISHED, Flow, PLAIN};
 use crate::maps::OWN;
 use crate::{cells, config, reconstruct, sample};
 
-/// Segments sent since the last count after which a sample counts them again.
-const SEGMENTS_BETWEEN_COUNTS: u64 = 32;
-
 /// The kernel took an RTT sample: once per round trip in which data is acknowledged.
 #[inline(always)]
 pub(crate) fn sampled(ctx: Context) {
@@ -45,12 +42,12 @@ pub(crate) fn sampled(ctx: Context) {
         return;
     }
     if u64::from(flow.minimum.interval) == interval {
-        flow.count_segments(ctx, SEGMENTS_BETWEEN_COUNTS);
+        flow.count_many_segments(ctx);
     } else {
         // Where samples come from does not change: a look per interval is enough.
         cold_path();
         note_raw(new);
-        flow.count_segments(ctx, 1);
+        flow.count_segments(ctx);
     }
     sample::segment(flow.slot, sample_us, &mut flow.minimum, interval);
 }
@@ -135,10 +132,10 @@ fn smoothed(ctx: Context) -> Option<u64> {
 #[inline(always)]
 fn count_segments(ctx: Context, flow: &mut Flow, interval: u64) {
     if u64::from(flow.minimum.interval) == interval {
-        flow.count_segments(ctx, SEGMENTS_BETWEEN_COUNTS);
+        flow.count_many_segments(ctx);
     } else {
         flow.minimum.interval = interval as u32;
-        flow.count_segments(ctx, 1);
+        flow.count_segments(ctx);
     }
 }
 

@@ -49,7 +49,7 @@ fn called(ctx: Context) -> u32 {
         BPF_SOCK_OPS_RETRANS_CB => {
             if let Some(flow) = flow::find(ctx) {
                 flow.count_retransmits(ctx);
-                flow.count_segments(ctx, 1);
+                flow.count_segments(ctx);
             }
         }
         BPF_SOCK_OPS_STATE_CB => connect::state_changed(ctx),

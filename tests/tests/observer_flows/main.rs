@@ -2,6 +2,7 @@
 
 mod existing;
 mod once;
+mod open;
 mod processes;
 mod rights;
 mod who;
