@@ -10,7 +10,7 @@ use crate::maps::{CELLS, STATS};
 
 /// Adds to a map value that other CPUs add to as well.
 #[inline(always)]
-fn add_to(cell: *mut u64, n: u64) {
+pub(crate) fn add_to(cell: *mut u64, n: u64) {
     // `lock xadd` without the old value: there is no fetching form before 5.12, and the target has no `fetch_add`.
     // SAFETY: the pointer is that of a live map value, aligned and eight bytes wide; the verifier checks it.
     unsafe { asm!("lock *(u64 *)({cell} + 0) += {n}", cell = in(reg) cell, n = in(reg) n) }

@@ -48,6 +48,10 @@ static TASK_COMM_OFFSET: Global<u32> = Global::new(0);
 #[unsafe(no_mangle)]
 static RAW_IGNORED: Global<u8> = Global::new(0);
 
+/// Whether flows may be in the table of `table.rs`.
+#[unsafe(no_mangle)]
+static FLOW_TABLE: Global<u8> = Global::new(0);
+
 /// Offset of `tcp_sock.srtt_us` from the running kernel's BTF; 0 where samples cannot be reconstructed.
 #[unsafe(no_mangle)]
 static SRTT_OFFSET: Global<u32> = Global::new(0);
@@ -145,6 +149,12 @@ pub(crate) fn task_offsets() -> Option<TaskOffsets> {
 #[inline(always)]
 pub(crate) fn raw_ignored() -> bool {
     RAW_IGNORED.load() != 0
+}
+
+/// Whether flows may be in the table.
+#[inline(always)]
+pub(crate) fn has_flow_table() -> bool {
+    FLOW_TABLE.load() != 0
 }
 
 /// Where in a `struct tcp_sock` its smoothed RTT is, where samples can be reconstructed.

@@ -22,6 +22,8 @@ pub(crate) const CALLBACKS: u32 =
 #[inline(always)]
 pub(crate) fn connecting(ctx: Context) {
     let Some(watched) = watch::client(ctx) else {
+        // One that had this socket's address may have gone without a word, if another observer took its callbacks away.
+        flow::leave_table(ctx);
         if ctx.cb_flags() & CALLBACKS == CALLBACKS {
             // A socket that was connected to a watched port before and keeps its flags.
             flow::forget(ctx);
@@ -68,6 +70,8 @@ pub(crate) fn connected(ctx: Context) {
 #[inline(always)]
 pub(crate) fn accepted(ctx: Context) {
     let Some(watched) = watch::server(ctx) else {
+        // As in `connecting`.
+        flow::leave_table(ctx);
         return;
     };
     let Some(flow) = flow::start(ctx) else { return };
@@ -136,6 +140,7 @@ pub(crate) fn state_changed(ctx: Context) {
         }
     }
     flow.end();
+    flow::leave_table(ctx);
 }
 
 #[inline(always)]

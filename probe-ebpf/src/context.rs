@@ -22,7 +22,7 @@ const ENOMSG: i64 = 42;
 pub(crate) enum Rights {
     /// Everything, where settings allow it.
     All,
-    /// No reads of kernel memory and no log.
+    /// No reads of kernel memory, no log, and no arithmetic with pointers.
     Plain,
     /// As plain, and no name of a network namespace (`bpf_get_netns_cookie` is there since 5.15).
     Least,
@@ -74,6 +74,12 @@ impl Context {
     /// Whether kernel memory may be read, and the log written.
     #[inline(always)]
     pub(crate) fn may_read_kernel(self) -> bool {
+        matches!(self.1, Rights::All)
+    }
+
+    /// Whether pointers may be computed with.
+    #[inline(always)]
+    pub(crate) fn may_use_pointers(self) -> bool {
         matches!(self.1, Rights::All)
     }
 

@@ -78,11 +78,11 @@ fn adopt(socket: *mut c_void) -> Option<()> {
         Some(role) => (role, Side::Client),
         None => (watch::local_role(local_port)?, Side::Server),
     };
-    let flow = flow::of_socket(socket, true)?;
-    if flow.stage != FRESH {
+    if flow::of_socket(socket).is_some_and(|flow| flow.stage != FRESH) {
         return None;
     }
     let before = callback_flags(socket)?;
+    let flow = flow::start_of_socket(socket)?;
     if !set_callback_flags(socket, before | CALLBACKS) {
         flow::forget_socket(socket);
         cells::stat(Stat::AdoptionsRefused);
@@ -151,7 +151,7 @@ fn remote_address(socket: u64, offsets: &config::SocketOffsets) -> Option<[u8; 1
 /// Takes back the flags that this observer set, and forgets the socket.
 #[inline(always)]
 fn release(socket: *mut c_void) {
-    let Some(flow) = flow::of_socket(socket, false) else {
+    let Some(flow) = flow::of_socket(socket) else {
         return;
     };
     let added = flow.added_flags;

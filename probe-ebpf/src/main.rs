@@ -39,6 +39,7 @@ mod reconstruct;
 mod rtt;
 mod sample;
 mod sock_ops;
+mod table;
 mod trial;
 mod watch;
 

@@ -17,82 +17,66 @@ pub(crate) fn sampled(ctx: Context) {
     // Read while the socket's storage is sought: both are rarely in the nearest cache.
     let interval = cells::interval();
     let Some(flow) = flow::find(ctx) else { return };
-    let state = ctx.state();
-    // The acknowledgement of a FIN is sampled too.
-    if state != BPF_TCP_ESTABLISHED && state != BPF_TCP_CLOSE_WAIT {
+    // Nearly all samples are plain, and theirs is the way that has to be short. Where other observers interfere, only the
+    // state tells that the socket is still, or already, the one that the flow is of: no end of it may have been seen.
+    if flow.samples != PLAIN || ctx.state() != BPF_TCP_ESTABLISHED {
         cold_path();
+        otherwise(ctx, flow, interval);
         return;
     }
-    let new = ctx.arg1();
-    // Nearly all samples are of this kind, and theirs is the way that has to be short.
-    let (sample_us, may_be) = if flow.samples == PLAIN && new != 0 {
-        let may_be = flow.may_sample_retransmission(ctx);
-        (raw(ctx, new), may_be)
-    } else {
+    let sample_us = raw(ctx);
+    if u64::from(flow.minimum.interval) != interval {
         cold_path();
-        match otherwise(ctx, flow, new, interval) {
-            Some(sample) => sample,
-            None => return,
-        }
-    };
-    if sample::is_retransmission(sample_us, may_be) {
-        cold_path();
-        note_raw(new);
-        sample::retransmission(flow.slot);
+        flow.count_segments(ctx);
+        sample::first_segment(flow.slot, sample_us, &mut flow.minimum, interval);
         return;
     }
-    if u64::from(flow.minimum.interval) == interval {
-        flow.count_many_segments(ctx);
-    } else {
-        // Where samples come from does not change: a look per interval is enough.
+    if flow.are_segments_due(ctx) {
         cold_path();
-        note_raw(new);
         flow.count_segments(ctx);
     }
-    sample::segment(flow.slot, sample_us, &mut flow.minimum, interval);
+    sample::further_segment(flow.slot, sample_us, &mut flow.minimum);
 }
 
-/// Notes that samples come with their callback, if they do.
+/// Counts what else there is: the first samples of a connection and of joinprobe's own, those that may be of
+/// retransmissions, and those that are completed later. Whatever comes before and after the connection is established is no
+/// sample.
 #[inline(always)]
-fn note_raw(new: u64) {
-    if new != 0 && !config::raw_ignored() {
-        cells::note(Stat::RawSeen);
-    }
-}
-
-/// Counts what else there is: samples of joinprobe's own connections, samples that are completed later, and whatever
-/// comes before and after the connection is established. A sample that is left is to be counted as any other; with it comes
-/// whether it may be one of a retransmission.
-#[inline(always)]
-fn otherwise(ctx: Context, flow: &mut Flow, new: u64, interval: u64) -> Option<(u64, bool)> {
-    if flow.stage != ESTABLISHED {
-        return None;
+fn otherwise(ctx: Context, flow: &mut Flow, interval: u64) {
+    let state = ctx.state();
+    // The acknowledgement of a FIN is sampled too.
+    if flow.stage != ESTABLISHED || (state != BPF_TCP_ESTABLISHED && state != BPF_TCP_CLOSE_WAIT) {
+        return;
     }
     let paced = flow.own_cookie != 0 && is_paced(flow.own_cookie);
+    if !paced {
+        count_segments(ctx, flow, interval);
+    }
     let may_be = flow.may_sample_retransmission(ctx);
-    let (sample_us, may_be) = if new != 0 && !config::raw_ignored() {
-        (raw(ctx, new), may_be)
+    let (sample_us, may_be) = if ctx.arg1() != 0 && !config::raw_ignored() {
+        cells::note(Stat::RawSeen);
+        flow.expect_plain_samples();
+        (raw(ctx), may_be)
     } else if ctx.may_read_kernel() && reconstruct::is_on() {
-        if !paced {
-            count_segments(ctx, flow, interval);
-        }
         reconstruct::begin(ctx, flow.slot, paced, may_be);
-        return None;
+        // The minimum is kept there; here this says that the interval's segments are counted.
+        flow.minimum.interval = interval as u32;
+        return;
     } else {
         cells::note(Stat::SmoothedSeen);
+        let Some(sample_us) = smoothed(ctx) else {
+            return;
+        };
         // What an estimate was made of does not show.
-        (smoothed(ctx)?, false)
+        (sample_us, false)
     };
-    if !paced {
-        return Some((sample_us, may_be));
-    }
-    note_raw(new);
     if sample::is_retransmission(sample_us, may_be) {
         sample::retransmission(flow.slot);
-    } else {
+    } else if paced {
         sample::path(flow.slot, sample_us);
+    } else {
+        sample::segment(flow.slot, sample_us, &mut flow.minimum, interval);
     }
-    None
 }
 
 /// The sample as it comes with the callback, in microseconds.
@@ -101,8 +85,8 @@ fn otherwise(ctx: Context, flow: &mut Flow, new: u64, interval: u64) -> Option<(
 /// (`tcp_rtt_estimator` in `net/ipv4/tcp_input.c`). Argument 0 shares its storage with `reply`, so the sample is computed
 /// from the other two.
 #[inline(always)]
-fn raw(ctx: Context, new: u64) -> u64 {
-    let sample_us = difference(ctx.srtt_us(), new);
+fn raw(ctx: Context) -> u64 {
+    let sample_us = difference(ctx.srtt_us(), ctx.arg1());
     if ctx.arg0() != sample_us {
         cold_path();
         cells::stat(Stat::RawDisagreements);
@@ -128,13 +112,10 @@ fn smoothed(ctx: Context) -> Option<u64> {
     (old != 0).then_some(old >> 3)
 }
 
-/// Counts what was sent, without the sample at hand: each interval's first time, and now and then.
+/// Counts what was sent: each interval's first time, and now and then.
 #[inline(always)]
 fn count_segments(ctx: Context, flow: &mut Flow, interval: u64) {
-    if u64::from(flow.minimum.interval) == interval {
-        flow.count_many_segments(ctx);
-    } else {
-        flow.minimum.interval = interval as u32;
+    if u64::from(flow.minimum.interval) != interval || flow.are_segments_due(ctx) {
         flow.count_segments(ctx);
     }
 }

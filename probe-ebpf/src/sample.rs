@@ -41,13 +41,28 @@ pub(crate) fn path(slot: u32, sample_us: u64) {
 /// Counts a sample of any other segment in the running interval.
 #[inline(always)]
 pub(crate) fn segment(slot: u32, sample_us: u64, minimum: &mut Minimum, interval: u64) {
+    if u64::from(minimum.interval) == interval {
+        further_segment(slot, sample_us, minimum);
+    } else {
+        first_segment(slot, sample_us, minimum, interval);
+    }
+}
+
+/// The connection's first in the interval.
+#[inline(always)]
+pub(crate) fn first_segment(slot: u32, sample_us: u64, minimum: &mut Minimum, interval: u64) {
     let index = bucket::index_of(sample_us);
-    if u64::from(minimum.interval) != interval {
-        cold_path();
-        minimum.interval = interval as u32;
-        minimum.bucket = index as u32;
-        cells::add_to_bucket(slot, Measure::SegmentMin, index, 1);
-    } else if index < u64::from(minimum.bucket) {
+    minimum.interval = interval as u32;
+    minimum.bucket = index as u32;
+    cells::add_to_bucket(slot, Measure::SegmentMin, index, 1);
+    cells::add_to_bucket(slot, Measure::Segment, index, 1);
+}
+
+/// A further one.
+#[inline(always)]
+pub(crate) fn further_segment(slot: u32, sample_us: u64, minimum: &mut Minimum) {
+    let index = bucket::index_of(sample_us);
+    if index < u64::from(minimum.bucket) {
         cold_path();
         // Moved, so that the histogram's growth over an interval is one minimum per connection.
         let moved = u64::from(minimum.bucket);

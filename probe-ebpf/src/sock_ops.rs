@@ -15,6 +15,7 @@ use crate::{connect, flow, rtt};
 
 /// Runs for every TCP socket of the host when it connects or is established, and more often for those it flagged.
 #[sock_ops]
+#[inline(always)]
 #[allow(clippy::needless_pass_by_value, reason = "the macro calls it so")]
 fn joinprobe_ops(ctx: SockOpsContext) -> u32 {
     called(Context::new(ctx.ops, Rights::All))
@@ -22,6 +23,7 @@ fn joinprobe_ops(ctx: SockOpsContext) -> u32 {
 
 /// The same where kernel memory may not be read, for want of `CAP_PERFMON`.
 #[sock_ops]
+#[inline(always)]
 #[allow(clippy::needless_pass_by_value, reason = "the macro calls it so")]
 fn joinprobe_plain(ctx: SockOpsContext) -> u32 {
     called(Context::new(ctx.ops, Rights::Plain))
@@ -29,6 +31,7 @@ fn joinprobe_plain(ctx: SockOpsContext) -> u32 {
 
 /// The same where network namespaces have no names either: before 5.15.
 #[sock_ops]
+#[inline(always)]
 #[allow(clippy::needless_pass_by_value, reason = "the macro calls it so")]
 fn joinprobe_least(ctx: SockOpsContext) -> u32 {
     called(Context::new(ctx.ops, Rights::Least))

@@ -17,7 +17,7 @@ use probe_user::bpf::{Observer, ObserverConfig};
 const INSTRUCTIONS: &[(&str, u64)] = &[
     ("joinprobe_ops", 3_900),
     ("joinprobe_rtt", 380),
-    ("joinprobe_flows", 530),
+    ("joinprobe_flows", 640),
     ("joinprobe_programs", 40),
 ];
 /// Allowance for the kernel's own share.

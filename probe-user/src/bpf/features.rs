@@ -49,6 +49,8 @@ pub(super) struct Features {
     pub(super) sockets: Result<SocketOffsets, String>,
     /// What tracing programs attach to; all unknown where the kernel's types may not or cannot be read.
     pub(super) attach_points: AttachPoints,
+    /// Whether flows are found by their sockets' addresses; otherwise in the sockets' storage, which takes longer.
+    pub(super) flow_table: bool,
     /// Whether the kernel side sends its debug lines.
     pub(super) kernel_log: bool,
     /// One sentence for each thing that is lost.
@@ -125,6 +127,8 @@ impl Features {
             reconstruction,
             sockets,
             attach_points,
+            // It relies on x86's order of writes.
+            flow_table: cfg!(target_arch = "x86_64") && reads_kernel,
             kernel_log: config.kernel_log && reads_kernel,
             limitations,
         })

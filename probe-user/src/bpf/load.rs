@@ -55,6 +55,7 @@ pub(super) fn load(
     let own_only = u8::from(config.own_only);
     let by_process = u8::from(config.grouping == Grouping::Processes);
     let netns_known = u8::from(features.netns_known);
+    let flow_table = u8::from(features.flow_table);
     let reconstruction = features.reconstruction.clone().unwrap_or_default();
     let sockets = features.sockets.clone().unwrap_or_default();
     let task = features.task.unwrap_or_default();
@@ -74,6 +75,7 @@ pub(super) fn load(
     loader
         .override_global("NETNS_COOKIE", &features.netns, true)
         .override_global("NETNS_COOKIE_KNOWN", &netns_known, true)
+        .override_global("FLOW_TABLE", &flow_table, true)
         .override_global("SK_ERR_OFFSET", &sk_err_offset, true)
         .override_global("RAW_IGNORED", &raw_ignored, true)
         .override_global("OWN_ONLY", &own_only, true)

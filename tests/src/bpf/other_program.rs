@@ -52,6 +52,20 @@ impl OtherProgram {
         Self::load_code(folder, &[instruction(0xb7, 0x00, 0, 1), EXIT])
     }
 
+    /// Loads one that replaces a socket's callback flags (`BPF_SOCK_OPS_*_CB_FLAG`) whenever it is called.
+    ///
+    /// # Errors
+    /// As for [`OtherProgram::load`].
+    pub fn flagging(folder: &Path, flags: i32) -> Result<Self> {
+        let code = [
+            instruction(0xb7, 0x02, 0, flags),
+            instruction(0x85, 0x00, 0, 59), // bpf_sock_ops_cb_flags_set
+            instruction(0xb7, 0x00, 0, 1),
+            EXIT,
+        ];
+        Self::load_code(folder, &code)
+    }
+
     fn load_code(folder: &Path, code: &[[u8; 8]]) -> Result<Self> {
         let file = folder.join("other.bpf.o");
         std::fs::write(&file, object_file("sockops", "lab_other", code)?)?;

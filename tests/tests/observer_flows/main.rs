@@ -5,6 +5,7 @@ mod once;
 mod open;
 mod processes;
 mod rights;
+mod table;
 mod who;
 
 use anyhow::Result;

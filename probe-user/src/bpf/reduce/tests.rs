@@ -16,6 +16,7 @@ fn whole() -> Features {
         reconstruction: Ok(ReconstructionOffsets::default()),
         sockets: Err("not asked for".to_owned()),
         attach_points: AttachPoints::default(),
+        flow_table: true,
         kernel_log: true,
         limitations: vec!["from before".to_owned()],
     }
