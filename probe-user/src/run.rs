@@ -8,7 +8,7 @@ use std::time::SystemTime;
 use anstream::AutoStream;
 use clap::{CommandFactory as _, FromArgMatches as _};
 
-use crate::cli::{Args, ColorChoice, Command, OutputFormat, PlainFormat};
+use crate::cli::{Args, ColorChoice, Command, OutputFormat, PlainFormat, negative};
 use crate::config::sources::{self, Origins, SourceError};
 use crate::config::{Common, PreflightConfig, ReportConfig, RunConfig, WatchConfig};
 use crate::doctor::{self, DoctorConfig};
@@ -24,7 +24,7 @@ pub fn run() -> ExitCode {
     let typed: Vec<_> = std::env::args_os().collect();
     let mut format = OutputFormat::asked_for(&typed, |name| std::env::var_os(name))
         .unwrap_or(OutputFormat::Table);
-    let exit = match arguments(typed) {
+    let exit = match arguments(typed.clone()) {
         Ok((args, origins)) => {
             crate::cli::log::start(args.global.verbose, args.global.bpf_log);
             for complaint in unknown_variables() {
@@ -46,7 +46,10 @@ pub fn run() -> ExitCode {
             };
             command(args, &origins, protected.as_ref().ok(), format)
         }
-        Err(SourceError::CommandLine(error)) => refuse(&error, format),
+        Err(SourceError::CommandLine(error)) => match negative::complaint(&error, &typed) {
+            Some(complaint) => complain(&complaint, Exit::Usage, format),
+            None => refuse(&error, format),
+        },
         Err(error) => complain(&error, Exit::Usage, format),
     };
     ExitCode::from(format.contract().code(exit))

@@ -5,6 +5,7 @@ mod decision;
 mod duration;
 mod format;
 pub mod log;
+pub mod negative;
 mod number;
 mod observe;
 mod probing;

@@ -118,6 +118,11 @@ impl Merged {
         }
     }
 
+    /// Whether any of it tells processes apart.
+    pub(super) fn is_by_process(&self) -> bool {
+        self.groups.keys().any(|place| !place.process.is_empty())
+    }
+
     /// What is added from now on comes from another file.
     pub(super) fn next_file(&mut self) {
         self.file += 1;

@@ -188,7 +188,8 @@ fn processes_stay_apart_in_both_formats() {
         ..config(&[&json])
     })
     .unwrap();
-    for name in ["2379 by etcd", &format!("2379 by {odd}")] {
+    let unknown = "2379 (process not known)";
+    for name in ["2379 by etcd", &format!("2379 by {odd}"), unknown] {
         assert!(text.contains(name), "{name}: {text}");
     }
     // The recommendation is made from all of a member's samples.

@@ -36,14 +36,17 @@ pub(super) fn advice(recommendation: Option<&Recommendation>) -> Vec<String> {
     advice
 }
 
-/// A target's name with what tells it apart from others of the same address.
-pub(super) fn name(place: &Place) -> String {
+/// A target's name with what tells it apart from others of the same address. Where processes are told apart anywhere
+/// (`by_process`), it is said of whom that is not known.
+pub(super) fn name(place: &Place, by_process: bool) -> String {
     let mut name = format!("{} {}", place.role, place.target);
     if place.side != "client" {
         name = format!("{name} ({} side)", place.side);
     }
     if !place.process.is_empty() {
         name = format!("{name} by {}", place.process);
+    } else if by_process && place.side == "client" {
+        name = format!("{name} (process not known)");
     }
     if !place.node.is_empty() {
         name = format!("{} -> {name}", place.node);
@@ -82,6 +85,7 @@ pub(super) fn write(
     out: &mut dyn Write,
 ) -> io::Result<()> {
     head(merged, origin, out)?;
+    let by_process = merged.is_by_process();
     let width = merged
         .groups
         .iter()
@@ -90,7 +94,7 @@ pub(super) fn write(
                 .phases
                 .iter()
                 .map(|(phase, _)| phase.chars().count() + 8);
-            phases.chain([name(place).chars().count()])
+            phases.chain([name(place, by_process).chars().count()])
         })
         .max()
         .unwrap_or(0);
@@ -106,7 +110,7 @@ pub(super) fn write(
                 ""
             )?;
         }
-        row(out, &name(place), width, &group.total)?;
+        row(out, &name(place, by_process), width, &group.total)?;
         for (phase, sum) in &group.phases {
             row(out, &clean(&format!("  phase {phase}")), width, sum)?;
         }

@@ -95,7 +95,7 @@ fn section(
         row(
             html,
             "",
-            &format!("{swatch}{}", Escaped(&name(place))),
+            &format!("{swatch}{}", Escaped(&name(place, merged.is_by_process()))),
             &group.total,
         );
         for (phase, sum) in &group.phases {
