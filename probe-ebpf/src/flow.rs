@@ -291,7 +291,7 @@ impl Flow {
     }
 
     /// Whether there are enough of them to count, so that what is not counted yet stays below an eighth and below
-    /// [`SEGMENTS_UNCOUNTED`]: a locked addition costs more than all else that is done for a sample.
+    /// [`SEGMENTS_UNCOUNTED`]: counting them with every sample would be a second locked addition.
     #[inline(always)]
     pub(crate) fn are_segments_due(&self, ctx: Context) -> bool {
         ctx.data_segs_out() >= u64::from(self.segments_due)

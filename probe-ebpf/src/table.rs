@@ -1,8 +1,8 @@
 //! Flows that are found by their socket's address.
 //!
-//! `bpf_sk_storage_get` finds a flow in three steps through memory that is in no near cache, and is most of what a sample
-//! costs. A direct-mapped table takes one. The first socket that claims a place has it until its connection is over; those
-//! that find theirs taken keep to their storage.
+//! `bpf_sk_storage_get` finds a flow in three steps through memory that is in no near cache; that was a third of what a
+//! sample cost. A direct-mapped table takes one. The first socket that claims a place has it until its connection is over;
+//! those that find theirs taken keep to their storage.
 //!
 //! A place is given away under no lock, which relies on x86's order of writes: the loader leaves the table unused elsewhere.
 

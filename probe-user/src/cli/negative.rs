@@ -16,14 +16,12 @@ pub fn complaint(error: &clap::Error, typed: &[OsString]) -> Option<String> {
         return None;
     }
     // clap names the first letter alone.
-    let values = typed.iter().filter_map(|argument| argument.to_str());
-    let (option, value) = values
-        .clone()
-        .zip(values.skip(1))
-        .find(|(option, value)| option.starts_with("--") && value.starts_with(refused.as_str()))?;
-    Some(format!(
-        "{option} {value}: no value may be negative; write it without the minus"
-    ))
+    typed.windows(2).find_map(|pair| {
+        let (option, value) = (pair[0].to_str()?, pair[1].to_str()?);
+        (option.starts_with("--") && value.starts_with(refused.as_str())).then(|| {
+            format!("{option} {value}: no value may be negative; write it without the minus")
+        })
+    })
 }
 
 fn is_negative(argument: &str) -> bool {

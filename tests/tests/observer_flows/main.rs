@@ -5,11 +5,16 @@ mod once;
 mod open;
 mod processes;
 mod rights;
+// Elsewhere the table is not used.
+#[cfg(target_arch = "x86_64")]
 mod table;
 mod who;
 
 use anyhow::Result;
+use joinprobe_lab::bpf::Cgroup;
 use joinprobe_lab::{Namespace, take_turn};
+use probe_common::endpoint::Role;
+use probe_user::bpf::{Observer, ObserverConfig};
 
 const ETCD: &str = "127.0.0.1:2379";
 
@@ -19,4 +24,13 @@ fn in_namespace(test: impl FnOnce() -> Result<()> + Send) -> Result<()> {
         return Ok(());
     };
     Namespace::create()?.enter(test)?
+}
+
+/// Observes etcd's client port for sockets of a cgroup.
+fn observer_on(cgroup: &Cgroup) -> Result<Observer> {
+    Ok(Observer::attach(&ObserverConfig {
+        ports: vec![(2379, Role::EtcdClient)],
+        cgroup: Some(cgroup.path().to_owned()),
+        ..ObserverConfig::default()
+    })?)
 }

@@ -5,20 +5,15 @@ use std::net::{TcpListener, TcpStream};
 
 use anyhow::{Result, ensure};
 use joinprobe_lab::bpf::Cgroup;
-use probe_common::endpoint::{Role, Side};
-use probe_user::bpf::{Observer, ObserverConfig};
+use probe_common::endpoint::Side;
 
-use super::{ETCD, in_namespace};
+use super::{ETCD, in_namespace, observer_on};
 
 #[test]
 fn few_of_its_segments_are_missing_at_any_time() -> Result<()> {
     in_namespace(|| {
         let cgroup = Cgroup::enter()?;
-        let observer = Observer::attach(&ObserverConfig {
-            ports: vec![(2379, Role::EtcdClient)],
-            cgroup: Some(cgroup.path().to_owned()),
-            ..ObserverConfig::default()
-        })?;
+        let observer = observer_on(&cgroup)?;
         let listener = TcpListener::bind(ETCD)?;
         let mut client = TcpStream::connect(ETCD)?;
         let (mut server, _) = listener.accept()?;

@@ -9,10 +9,10 @@ use anyhow::{Context, Result, ensure};
 use joinprobe_lab::bpf::{Cgroup, OtherProgram};
 use joinprobe_lab::programs::command;
 use joinprobe_lab::{Namespace, take_turn};
-use probe_common::endpoint::{Role, Side};
-use probe_user::bpf::{Observer, ObserverConfig};
+use probe_common::endpoint::Side;
+use probe_user::bpf::Observer;
 
-use super::ETCD;
+use super::{ETCD, observer_on};
 
 const UNWATCHED: &str = "127.0.0.1:9999";
 /// Of so many connections, with two sockets each, some find their place of 4,096 taken.
@@ -28,11 +28,7 @@ fn observed(test: impl FnOnce(&Observer, &Cgroup) -> Result<()> + Send) -> Resul
     };
     Namespace::create()?.enter(|| {
         let cgroup = Cgroup::enter()?;
-        let observer = Observer::attach(&ObserverConfig {
-            ports: vec![(2379, Role::EtcdClient)],
-            cgroup: Some(cgroup.path().to_owned()),
-            ..ObserverConfig::default()
-        })?;
+        let observer = observer_on(&cgroup)?;
         test(&observer, &cgroup)
     })?
 }
