@@ -10,6 +10,11 @@ pub(super) fn parse(input: &str) -> Result<Duration, String> {
     if input.trim() == "0" {
         return Ok(Duration::ZERO);
     }
+    if input.trim_start().starts_with('-') {
+        return Err(
+            "it may not be negative; write it without the minus, for example 10s".to_owned(),
+        );
+    }
     humantime::parse_duration(input)
         .map_err(|error| format!("{error}; write a number with its unit, for example 10s or 250ms"))
 }
@@ -47,7 +52,7 @@ mod tests {
         assert_eq!(parse("250ms"), Ok(Duration::from_millis(250)));
         assert_eq!(parse("0"), Ok(Duration::ZERO));
         assert!(parse("10").unwrap_err().contains("unit"));
-        assert!(parse("-1s").unwrap_err().contains("for example"));
+        assert!(parse("-1s").unwrap_err().contains("negative"));
         assert!(
             parse_positive("0s")
                 .unwrap_err()
